@@ -1,0 +1,30 @@
+/* What the emulator offers beyond the CUDA driver API. The functions are exported by libwarpscore-emu.so and obtained by
+ * dlsym, so a program needs no link dependency. All are thread-safe. */
+#ifndef WSEMU_H
+#define WSEMU_H
+#include <stddef.h>
+#include <stdint.h>
+
+struct wsemu_stats {            /* summed over all launches since the last reset */
+  uint64_t size;                /* sizeof(struct wsemu_stats), set by the caller */
+  uint64_t warp_instructions;   /* instructions issued, one a warp */
+  uint64_t global_bytes_read, global_bytes_written;
+  uint64_t shared_bytes_read, shared_bytes_written;
+  uint64_t tensor_flops;        /* 2*m*n*k a matrix instruction */
+  uint64_t exponentials;        /* ex2 and other special-function results, one a lane */
+  uint64_t barrier_waits;       /* CTA barriers waited at, one a warp */
+  double kernel_seconds;        /* wall time inside launches */
+  double core_seconds;          /* the same, summed over the worker threads while they worked */
+};
+int wsemuGetStats(struct wsemu_stats *s); /* 0 on success */
+void wsemuResetStats(void);
+
+/* The message behind the last error of a launch or load in this process, e.g. with the PTX line of a bad load; "" if none.
+ * Copies at most n bytes with the terminator. Returns the message's full length. */
+size_t wsemuLastMessage(char *out, size_t n);
+
+/* name "schedule": "early", "late" or "random:SEED" (when asynchronous operations complete); name "threads": worker
+ * threads, "0" = one a core. Returns 0, or 1 for an unknown name or value. Also read once from the environment:
+ * WSEMU_SCHEDULE, WSEMU_THREADS. */
+int wsemuSetOption(const char *name, const char *value);
+#endif
