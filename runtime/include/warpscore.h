@@ -1,0 +1,247 @@
+/* libwarpscore: load the kernels that warpscore generates and launch them on a GPU or on the embedded emulator.
+ *
+ *   struct ws_error_info err;
+ *   struct ws_manifest *m;   ws_manifest_read(path, &m, &err);            what the kernel is and needs
+ *   struct ws_device *dev;   ws_device_open(NULL, m, NULL, &dev, &err);   the best device that can run it
+ *   struct ws_kernel *k;     ws_kernel_load_file(dev, path, &k, &err);    compiled by the driver
+ *   struct ws_launch l = {.tensors = t, .ntensors = 5, .stream = stream};
+ *   ws_kernel_launch(k, &l, &err);                                        queued on the caller's stream
+ *
+ * The library depends on libc alone: the CUDA driver and the emulator are opened at run time. Nothing here exits,
+ * prints, or keeps global state. Every fallible function returns a status and, where err is not NULL, fills it with a
+ * message that names what is wrong, what was found, what is expected and what to do; on WS_OK err is left alone.
+ *
+ * Thread-safety: all functions may be called from several threads at once, on the same objects too, except that an
+ * object must not be closed or freed while another call uses it. An err belongs to one call at a time. */
+#ifndef WARPSCORE_H
+#define WARPSCORE_H
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define WS_API __attribute__((visibility("default")))
+#else
+#define WS_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- status ---- */
+
+enum ws_status {
+  WS_OK = 0,
+  WS_ERR_ARGUMENT,    /* an argument of the call is wrong: nothing was launched */
+  WS_ERR_MANIFEST,    /* the kernel's text has no manifest, or a damaged one */
+  WS_ERR_IO,          /* a file cannot be read */
+  WS_ERR_NO_DEVICE,   /* no driver, no emulator, no such device, or none that can run the kernel */
+  WS_ERR_UNSUPPORTED, /* this device or driver cannot run this kernel */
+  WS_ERR_COMPILE,     /* the driver refused the PTX text; its log is in the message */
+  WS_ERR_MEMORY,      /* host or device memory ran out */
+  WS_ERR_DRIVER       /* another driver call failed; driver_result tells how */
+};
+
+enum { WS_MESSAGE_SIZE = 2048, WS_MAX_RANK = 8 };
+
+struct ws_error_info {
+  enum ws_status status;
+  int driver_result;             /* the driver's result code, 0 where no driver call failed */
+  char message[WS_MESSAGE_SIZE]; /* always terminated; long compiler logs are cut */
+};
+
+WS_API const char *ws_version(void);                        /* of the library, "0.1.0" */
+WS_API const char *ws_status_name(enum ws_status status);   /* "WS_ERR_ARGUMENT"; never NULL */
+
+/* ---- the manifest: what a generated kernel says about itself ---- */
+
+enum ws_type {
+  WS_TYPE_NONE = 0, /* in struct ws_tensor: not checked */
+  WS_TYPE_F16,
+  WS_TYPE_BF16,
+  WS_TYPE_F32,
+  WS_TYPE_E4M3,
+  WS_TYPE_E5M2,
+  WS_TYPE_I32
+};
+WS_API const char *ws_type_name(enum ws_type type);  /* "bf16" */
+WS_API size_t ws_type_size(enum ws_type type);       /* bytes; 0 for WS_TYPE_NONE */
+
+enum ws_direction { WS_IN, WS_OUT, WS_INOUT };
+
+struct ws_dim_info {
+  const char *name; /* bound by the shapes at launch; NULL = fixed */
+  int64_t extent;   /* of a fixed dim */
+};
+
+struct ws_tensor_info {
+  const char *name;
+  enum ws_direction direction;
+  enum ws_type type;
+  int rank;
+  struct ws_dim_info dims[WS_MAX_RANK];
+  int strided[WS_MAX_RANK]; /* 1: the kernel takes this dim's stride; 0: it must be packed (see ws_tensor.stride) */
+  uint32_t align;           /* bytes: of the data pointer and of every stride */
+};
+
+struct ws_scalar_info {
+  const char *name;
+  enum ws_type type;
+  double value; /* taken where the launch gives none */
+};
+
+struct ws_kernel_info {
+  const char *entry, *target, *problem;      /* "fa2_forward", "sm_80", "attention.forward" */
+  const char *schedule, *tool;               /* "" where the manifest has none */
+  const char *lse_base;                      /* "e", "2" or "" */
+  const char *checked;                       /* the protocol verdict: "clean", "review" or "no" */
+  const char *grid;                          /* as written: "queries/128 * heads * batch" */
+  uint32_t block;                            /* threads a CTA */
+  uint32_t shared;                           /* dynamic shared memory a CTA, bytes */
+  uint32_t registers;                        /* upper bound a thread, 0 = unknown */
+  uint32_t ptx_major, ptx_minor;             /* the text's .version; 0.0 where there is no text */
+};
+
+struct ws_manifest; /* a checked description, read from the head of a .ptx */
+
+/* Reads the manifest of a kernel's text (the code behind it is not needed) or of a file. The manifest is a copy:
+ * text may be freed. WS_ERR_MANIFEST, WS_ERR_IO, WS_ERR_MEMORY. */
+WS_API enum ws_status ws_manifest_parse(const char *text, size_t length, struct ws_manifest **out,
+                                        struct ws_error_info *err);
+WS_API enum ws_status ws_manifest_read(const char *path, struct ws_manifest **out, struct ws_error_info *err);
+WS_API void ws_manifest_free(struct ws_manifest *manifest); /* NULL is fine */
+
+/* Everything returned lives as long as the manifest. The index functions return NULL past the end. */
+WS_API const struct ws_kernel_info *ws_manifest_kernel(const struct ws_manifest *manifest);
+WS_API const struct ws_tensor_info *ws_manifest_tensor(const struct ws_manifest *manifest, size_t index);
+WS_API const struct ws_scalar_info *ws_manifest_scalar(const struct ws_manifest *manifest, size_t index);
+WS_API const char *ws_manifest_setting(const struct ws_manifest *manifest, const char *name); /* a parameter's value, or NULL */
+WS_API const char *ws_manifest_setting_at(const struct ws_manifest *manifest, size_t index, const char **value); /* its name */
+
+/* ---- devices ---- */
+
+struct ws_device; /* a device with its primary context retained; closed when the last kernel on it is freed, too */
+
+struct ws_device_options {   /* NULL members = default */
+  const char *driver_path;   /* the CUDA driver; default: "libcuda.so.1" as the dynamic loader finds it */
+  const char *emulator_path; /* default: $WARPSCORE_EMU, else libwarpscore-emu.so beside this library or program,
+                                else as the dynamic loader finds it */
+};
+
+struct ws_device_info {
+  const char *name;        /* "cuda:0" or "emu" */
+  const char *model;       /* "NVIDIA H200" */
+  const char *choice;      /* for "best": why this one, in words; else "" */
+  int emulator;            /* 1: the emulator */
+  int major, minor;        /* compute capability */
+  int multiprocessors;
+  int driver_version;      /* 1000 * major + 10 * minor of the CUDA version that the driver supports */
+  uint64_t memory;         /* bytes */
+  uint32_t shared_per_cta; /* the most dynamic shared memory that a CTA can ask for, bytes */
+};
+
+/* Opens "cuda:N", "emu", or (NULL or "best") the GPU of the highest compute capability that can run the kernel of
+ * manifest, then the emulator. manifest NULL = any kernel; options NULL = defaults.
+ * WS_ERR_ARGUMENT for another name, WS_ERR_NO_DEVICE, WS_ERR_UNSUPPORTED (a named device that cannot run the kernel). */
+WS_API enum ws_status ws_device_open(const char *name, const struct ws_manifest *manifest,
+                                     const struct ws_device_options *options, struct ws_device **out,
+                                     struct ws_error_info *err);
+WS_API void ws_device_close(struct ws_device *device); /* NULL is fine */
+WS_API const struct ws_device_info *ws_device_get_info(const struct ws_device *device); /* lives as long as the device */
+WS_API enum ws_status ws_device_synchronize(struct ws_device *device, struct ws_error_info *err);
+
+/* A function that the device's driver library exports, or NULL: for driver calls that this library does not wrap, and
+ * for what the emulator offers beyond them. Cast it to the function's type. */
+WS_API void *ws_device_symbol(const struct ws_device *device, const char *name);
+
+/* ---- memory, streams, events: thin helpers for programs that have no CUDA code of their own ----
+ * Addresses are the driver's (CUdeviceptr); streams and events are the driver's handles (CUstream, CUevent) as void *.
+ * A NULL stream is the driver's default stream. */
+
+WS_API enum ws_status ws_memory_alloc(struct ws_device *device, size_t bytes, uint64_t *address, struct ws_error_info *err);
+WS_API enum ws_status ws_memory_free(struct ws_device *device, uint64_t address, struct ws_error_info *err); /* 0 is fine */
+/* Host to device, device to host: ordered on the stream, complete on return. */
+WS_API enum ws_status ws_memory_upload(struct ws_device *device, uint64_t to, const void *from, size_t bytes, void *stream,
+                                       struct ws_error_info *err);
+WS_API enum ws_status ws_memory_download(struct ws_device *device, void *to, uint64_t from, size_t bytes, void *stream,
+                                         struct ws_error_info *err);
+/* Device to device, and a byte value to all bytes: queued on the stream. */
+WS_API enum ws_status ws_memory_copy(struct ws_device *device, uint64_t to, uint64_t from, size_t bytes, void *stream,
+                                     struct ws_error_info *err);
+WS_API enum ws_status ws_memory_fill(struct ws_device *device, uint64_t to, int value, size_t bytes, void *stream,
+                                     struct ws_error_info *err);
+
+WS_API enum ws_status ws_stream_create(struct ws_device *device, void **stream, struct ws_error_info *err);
+WS_API enum ws_status ws_stream_destroy(struct ws_device *device, void *stream, struct ws_error_info *err);
+WS_API enum ws_status ws_stream_synchronize(struct ws_device *device, void *stream, struct ws_error_info *err);
+
+WS_API enum ws_status ws_event_create(struct ws_device *device, void **event, struct ws_error_info *err);
+WS_API enum ws_status ws_event_destroy(struct ws_device *device, void *event, struct ws_error_info *err);
+WS_API enum ws_status ws_event_record(struct ws_device *device, void *event, void *stream, struct ws_error_info *err);
+/* Waits for the second event, then gives the time between the two in milliseconds. */
+WS_API enum ws_status ws_event_elapsed(struct ws_device *device, void *from, void *to, float *milliseconds,
+                                       struct ws_error_info *err);
+
+/* ---- kernels ---- */
+
+struct ws_kernel; /* a loaded kernel; keeps its device open */
+
+/* Loads a generated .ptx from a file or from memory: the manifest is checked, then the device and driver against it,
+ * then the driver compiles the text (or takes it from its cache). */
+WS_API enum ws_status ws_kernel_load_file(struct ws_device *device, const char *path, struct ws_kernel **out,
+                                          struct ws_error_info *err);
+WS_API enum ws_status ws_kernel_load_text(struct ws_device *device, const char *text, size_t length,
+                                          struct ws_kernel **out, struct ws_error_info *err);
+/* The same from machine code: the manifest (or the whole .ptx that the cubin was assembled from) and the cubin. */
+WS_API enum ws_status ws_kernel_load_cubin(struct ws_device *device, const char *text, size_t length, const void *cubin,
+                                           size_t cubin_length, struct ws_kernel **out, struct ws_error_info *err);
+WS_API void ws_kernel_free(struct ws_kernel *kernel); /* NULL is fine */
+
+WS_API const struct ws_manifest *ws_kernel_manifest(const struct ws_kernel *kernel); /* lives as long as the kernel */
+
+struct ws_kernel_resources {
+  int registers;      /* a thread */
+  int local_bytes;    /* a thread: 0 = nothing is spilled */
+  int static_shared;  /* bytes a CTA, beside the manifest's dynamic ones */
+  int ctas_per_sm;    /* resident at once */
+};
+WS_API const struct ws_kernel_resources *ws_kernel_get_resources(const struct ws_kernel *kernel);
+
+struct ws_tensor {
+  const char *name;      /* as in the manifest */
+  uint64_t data;         /* device address; may be 0 where an extent is 0 */
+  enum ws_type type;     /* checked unless WS_TYPE_NONE */
+  int rank;
+  const int64_t *shape;  /* [rank], elements */
+  const int64_t *stride; /* [rank], in ELEMENTS, like PyTorch's; NULL = packed: the last dim is contiguous, each other
+                            one's stride is the next one's extent times its stride. Strides of dims of extent 1 do not
+                            matter. Strides are >= 0; an output's elements must not overlap. */
+};
+
+struct ws_scalar {
+  const char *name;
+  double value;
+};
+
+struct ws_launch {
+  const struct ws_tensor *tensors; /* all that the manifest names, in any order */
+  size_t ntensors;
+  const struct ws_scalar *scalars; /* those that shall differ from the manifest's default */
+  size_t nscalars;
+  void *stream;                    /* the caller's CUstream; NULL = the default stream */
+};
+
+/* Checks all arguments against the manifest, then queues the kernel on the stream. No allocation, no synchronization:
+ * fit for stream capture. An empty output is no launch and WS_OK. WS_ERR_ARGUMENT leaves all memory untouched; a fault
+ * of the running kernel shows at the next synchronization, as always with CUDA. Whether different tensors overlap each
+ * other is the caller's business. */
+WS_API enum ws_status ws_kernel_launch(const struct ws_kernel *kernel, const struct ws_launch *launch,
+                                       struct ws_error_info *err);
+/* The checks alone, without a device. grid may be NULL; *grid is the number of CTAs. */
+WS_API enum ws_status ws_manifest_check_launch(const struct ws_manifest *manifest, const struct ws_launch *launch,
+                                               uint64_t *grid, struct ws_error_info *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
