@@ -33,6 +33,9 @@ struct ws_diags {
   struct ws_diag *list;
   size_t n, cap;
   size_t errors;
+  size_t groups;       /* errors and warnings in the list; past 200 they are only counted, in hidden */
+  size_t hidden;
+  size_t last;         /* the group that notes belong to; private to diag.c */
 };
 
 /* Adds a finding. The message is formatted into the arena. */

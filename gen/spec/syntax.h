@@ -38,6 +38,7 @@ struct ws_expr {
   const char *name;
   double number;
   bool is_int;
+  unsigned depth;           /* levels of the tree: 1 for a leaf, at most 100 */
   size_t n;
   struct ws_expr **arg;
 };
@@ -67,6 +68,7 @@ struct ws_block;
 struct ws_branch {          /* one arm of an if; cond NULL = else */
   struct ws_expr *cond;
   struct ws_pos pos;
+  const char *text;         /* the header's source text: "if ...", "elif ...", "else" */
   struct ws_block *body;
 };
 
