@@ -40,9 +40,12 @@ static bool starts_with(const struct ws_reader *r, const struct ws_node *key, co
   return key->kind == WS_NODE_SCALAR && first_word(r, key) == n && !memcmp(r->text + key->begin, word, n);
 }
 
-static bool same_text(const struct ws_reader *r, const struct ws_node *a, const struct ws_node *b) {
-  return a->kind == WS_NODE_SCALAR && b->kind == WS_NODE_SCALAR && a->end - a->begin == b->end - b->begin &&
-         !memcmp(r->text + a->begin, r->text + b->begin, a->end - a->begin);
+static bool same_condition(struct ws_reader *r, const struct ws_expr *x, const struct ws_expr *y) {
+  struct ws_buf a = {.arena = r->a}, b = {.arena = r->a};
+  if (!x || !y) return !x && !y;
+  ws_expr_print(x, &a);
+  ws_expr_print(y, &b);
+  return !strcmp(a.s, b.s);
 }
 
 static void add_branch(struct ws_reader *r, struct ws_stmt *s, size_t *cap, const struct ws_stmt *head, struct ws_block *body) {
@@ -52,7 +55,7 @@ static void add_branch(struct ws_reader *r, struct ws_stmt *s, size_t *cap, cons
 /* The keys of an item after its first: elif and else of an if. */
 static void read_branches(struct ws_reader *r, const struct ws_node *n, struct ws_stmt *s, bool is_if) {
   size_t cap = s ? s->nbranches : 0;
-  const struct ws_node *ended = NULL;
+  bool ended = false;
   for (size_t i = 1; i < n->n; i++) {
     const struct ws_node *key = n->key[i];
     bool is_else = starts_with(r, key, "else"), branch = is_else || starts_with(r, key, "elif");
@@ -65,14 +68,14 @@ static void read_branches(struct ws_reader *r, const struct ws_node *n, struct w
     struct ws_stmt *head = read_header(r, key);
     struct ws_block *body = ws_read_block(r, n->item[i], key->pos, is_else ? "`else`" : "`elif`");
     if (!is_if) ws_reader_error(r, word, "dangling-else", "`%s` belongs to an `if` of the same item, in line with it", is_else ? "else" : "elif");
-    else if (ended && same_text(r, ended, key)) ws_reader_error(r, word, "duplicate-key", "a second `else` of one `if`");
+    else if (ended && is_else) ws_reader_error(r, word, "duplicate-key", "a second `else` of one `if`");
     else if (ended) ws_reader_error(r, word, "dangling-else", "`elif` after `else`: `else` comes last");
     else if (head && s) {
-      for (size_t k = 1; k < i; k++)
-        if (same_text(r, n->key[k], key)) ws_reader_error(r, key->pos, "duplicate-key", "this `elif` is a repetition: the first one decides");
+      for (size_t k = 0; k < s->nbranches && !is_else; k++)
+        if (same_condition(r, s->branches[k].cond, head->a)) ws_reader_error(r, key->pos, "duplicate-key", "this condition is a repetition of line %u: it is never reached", s->branches[k].pos.line);
       add_branch(r, s, &cap, head, body);
     }
-    if (is_else) ended = key;
+    ended |= is_else;
   }
 }
 

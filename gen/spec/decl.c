@@ -155,16 +155,16 @@ static void find_duplicates(struct ws_reader *r, struct entry *e, size_t n, cons
   }
 }
 
-/* The bytes of a key as text; NULL when it is none. Reports duplicates of the whole mapping first. */
+static void find_duplicate_keys(struct ws_reader *r, const struct ws_node *n) {
+  struct entry *e = WS_NEW_N(r->a, struct entry, n->n);
+  size_t count = 0;
+  for (size_t i = 0; i < n->n; i++)
+    if (n->key[i]->kind == WS_NODE_SCALAR) e[count++] = (struct entry){text_of(r, n->key[i]), n->key[i]->pos};
+  find_duplicates(r, e, count, "the key");
+}
+
 static bool is_mapping(struct ws_reader *r, const struct ws_node *n, const char *what, struct ws_pos owner) {
-  if (n->kind == WS_NODE_MAP && n->n) {
-    struct entry *e = WS_NEW_N(r->a, struct entry, n->n);
-    size_t count = 0;
-    for (size_t i = 0; i < n->n; i++)
-      if (n->key[i]->kind == WS_NODE_SCALAR) e[count++] = (struct entry){text_of(r, n->key[i]), n->key[i]->pos};
-    find_duplicates(r, e, count, "the key");
-    return true;
-  }
+  if (n->kind == WS_NODE_MAP && n->n) return true;
   if (n->kind == WS_NODE_BROKEN) return false;
   if (n->kind == WS_NODE_MAP || (n->kind == WS_NODE_SCALAR && n->begin == n->end)) {
     if (!r->cut) ws_reader_error(r, owner, "empty", "%s is empty: expected `key: value` lines", what);
@@ -185,6 +185,7 @@ static void read_pairs(struct ws_reader *r, const struct ws_node *n, const struc
   struct ws_pair **pairs = FIELD(out, k->at, struct ws_pair *);
   size_t *count = FIELD(out, k->at2, size_t);
   if (!is_mapping(r, n, ws_fmt(r->a, "`%s`", k->name), key->pos)) return;
+  find_duplicate_keys(r, n);
   *pairs = WS_NEW_N(r->a, struct ws_pair, n->n);
   for (size_t i = 0; i < n->n; i++) {
     const char *name = plain_key(r, n->key[i], "the name of an index space");
@@ -210,6 +211,7 @@ static void read_ends(struct ws_reader *r, const struct ws_node *n, const struct
   size_t *count = FIELD(out, k->at2, size_t), items = n->kind == WS_NODE_SCALAR ? 1 : n->n;
   bool map = n->kind == WS_NODE_MAP, list = n->kind == WS_NODE_LIST;
   if (map && !is_mapping(r, n, ws_fmt(r->a, "`%s`", k->name), key->pos)) return;
+  if (map) find_duplicate_keys(r, n);
   if (list && !items) ws_reader_error(r, n->pos, "empty", "an empty list: expected at least one role");
   *ends = WS_NEW_N(r->a, struct ws_end, items ? items : 1);
   for (size_t i = 0; i < items && n->kind != WS_NODE_BROKEN; i++) {
@@ -256,24 +258,16 @@ static void read_table(struct ws_reader *r, const struct ws_node *n, const struc
     void *row = rows + rec->size * *count;
     struct ws_expr *elements = NULL;
     const char *name = declared_name(r, n->key[i], rec, &elements);
-    *FIELD(row, 0, const char *) = name ? name : "?";
+    *FIELD(row, 0, const char *) = name;
     *FIELD(row, rec->pos, struct ws_pos) = n->key[i]->pos;
     if (elements) *FIELD(row, rec->count, struct ws_expr *) = elements;
     if (rec->scalar != WS_NO_OFFSET && n->item[i]->kind == WS_NODE_SCALAR)
       *FIELD(row, rec->scalar, struct ws_expr *) = read_expr(r, n->item[i], "a value");
     else read_record(r, n->item[i], rec, n->key[i]->pos, name, row);
-    if (!name) {
-      memset(row, 0, rec->size); /* nothing refers to it */
-      continue;
-    }
-    names[(*count)++] = (struct entry){elements ? name : "", n->key[i]->pos};
+    if (name) names[(*count)++] = (struct entry){name, n->key[i]->pos};
+    else memset(row, 0, rec->size); /* nothing can refer to it */
   }
-  /* S and S[2] are one name; equal texts have been found by is_mapping(). */
-  for (size_t i = 0; i < *count; i++) names[i].name = *FIELD(rows + rec->size * i, 0, const char *);
-  qsort(names, *count, sizeof *names, by_name);
-  for (size_t i = 1; i < *count; i++)
-    if (!strcmp(names[i - 1].name, names[i].name) && names[i - 1].pos.len != names[i].pos.len)
-      ws_reader_error(r, names[i].pos, "duplicate-key", "the %s `%s` is declared twice; first in line %u", rec->what, names[i].name, names[i - 1].pos.line);
+  find_duplicates(r, names, *count, ws_fmt(r->a, "the %s", rec->what)); /* S and S[2] are one name */
 }
 
 static void read_programs(struct ws_reader *r, const struct ws_node *n, const struct ws_node *key, const struct ws_key *k, void *out) {
@@ -281,6 +275,7 @@ static void read_programs(struct ws_reader *r, const struct ws_node *n, const st
   struct ws_program **programs = FIELD(out, k->at, struct ws_program *);
   size_t *count = FIELD(out, k->at2, size_t);
   if (!is_mapping(r, n, "`programs`", key->pos)) return;
+  struct entry *names = WS_NEW_N(r->a, struct entry, n->n);
   *programs = WS_NEW_N(r->a, struct ws_program, n->n);
   for (size_t i = 0; i < n->n; i++) {
     const struct ws_node *name = n->key[i];
@@ -291,8 +286,18 @@ static void read_programs(struct ws_reader *r, const struct ws_node *n, const st
       p.index = NULL;
     }
     p.body = ws_read_block(r, n->item[i], name->pos, ws_fmt(r->a, "the program `%s`", p.role ? p.role : "?"));
-    if (p.role) (*programs)[(*count)++] = p;
+    if (!p.role) continue;
+    struct ws_buf text = {.arena = r->a};
+    ws_buf_puts(&text, p.role);
+    if (p.index) {
+      ws_buf_puts(&text, "[");
+      ws_expr_print(p.index, &text);
+      ws_buf_puts(&text, "]");
+    }
+    names[*count] = (struct entry){text.s, name->pos};
+    (*programs)[(*count)++] = p;
   }
+  find_duplicates(r, names, *count, "the program");
 }
 
 static void read_value(struct ws_reader *r, const struct ws_node *key, const struct ws_node *n, const struct ws_key *k, void *out) {
@@ -353,6 +358,7 @@ static void read_record(struct ws_reader *r, const struct ws_node *n, const stru
   const struct ws_node *keys[32] = {NULL};
   const char *what = name ? ws_fmt(r->a, "the %s `%s`", rec->what, name) : ws_fmt(r->a, "the %s", rec->what);
   if (!is_mapping(r, n, what, owner)) return;
+  find_duplicate_keys(r, n);
   bool broken = false; /* a key that could not be read may be the one that is missing */
   for (size_t i = 0; i < n->n; i++) {
     if (n->key[i]->kind != WS_NODE_SCALAR) {

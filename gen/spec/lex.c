@@ -101,7 +101,7 @@ static struct ws_token stranger(struct lexer *x) {
   x->i++;
   while (x->i < x->end && ((unsigned char)x->r->text[x->i] & 0xc0) == 0x80) x->i++; /* one character of UTF-8 */
   t.end = x->i;
-  return bad(t, "bad-character", ws_fmt(x->r->a, "unexpected character `%s`", ws_reader_quote(x->r, t.begin, t.end)));
+  return bad(t, "bad-character", ws_fmt(x->r->a, "unexpected character `%s`: names and operators are ASCII", ws_reader_quote(x->r, t.begin, t.end)));
 }
 
 static struct ws_token next(struct lexer *x) {

@@ -1,111 +1,257 @@
 /* A tree as text, in the canonical form of the language: sections in the order of the table of keys, one declaration a
- * line, single spaces, parentheses only where the grammar needs them. */
+ * line, single spaces. Read back, the text gives the same tree. */
 #include "spec/keys.h"
-#include "spec/reader.h"
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "spec/syntax.h"
 #include <string.h>
 
-/* --- expressions --- */
+#define FIELD(base, offset, type) (*(type const *)(const void *)((const char *)(base) + (offset)))
 
-enum level { SELECT, OR, AND, NOT, COMPARE, SUM, TERM, UNARY, POST }; /* of the grammar, loosest first */
+static void indent(struct ws_buf *out, int level) { ws_buf_printf(out, "%*s", level * 2, ""); }
 
-static const struct { const char *text; enum level level; } ops[] = {
-    [WS_OP_NEG] = {"-", UNARY},  [WS_OP_NOT] = {"not ", NOT},   [WS_OP_ADD] = {" + ", SUM},     [WS_OP_SUB] = {" - ", SUM},
-    [WS_OP_MUL] = {" * ", TERM}, [WS_OP_DIV] = {" / ", TERM},   [WS_OP_MOD] = {" % ", TERM},    [WS_OP_EQ] = {" == ", COMPARE},
-    [WS_OP_NE] = {" != ", COMPARE}, [WS_OP_LT] = {" < ", COMPARE}, [WS_OP_LE] = {" <= ", COMPARE}, [WS_OP_GT] = {" > ", COMPARE},
-    [WS_OP_GE] = {" >= ", COMPARE}, [WS_OP_AND] = {" and ", AND}, [WS_OP_OR] = {" or ", OR},
+/* --- statements --- */
+
+static void part(const char *before, const struct ws_expr *e, struct ws_buf *out) {
+  if (!e) return;
+  ws_buf_puts(out, before);
+  ws_expr_print(e, out);
+}
+
+static void options(const struct ws_stmt *s, struct ws_buf *out) {
+  for (size_t i = 0; i < s->nopts; i++) {
+    ws_buf_printf(out, "%s%s=", i ? ", " : " with ", s->opts[i].name);
+    ws_expr_print(s->opts[i].value, out);
+  }
+}
+
+static void handle(const struct ws_stmt *s, struct ws_buf *out) {
+  if (s->handle) ws_buf_printf(out, " -> %s", s->handle);
+  part(" as [", s->as_rows, out);
+  part(", ", s->as_cols, out);
+  if (s->as_cols) ws_buf_puts(out, "]");
+}
+
+static const struct { const char *word, *second; } words[] = {
+    [WS_S_LOAD] = {"load ", NULL},       [WS_S_STORE] = {"store ", NULL},       [WS_S_REDUCE] = {"reduce ", NULL},
+    [WS_S_WRITE] = {"write ", NULL},     [WS_S_COPY] = {"copy ", NULL},         [WS_S_PRODUCT] = {NULL, " @ "},
+    [WS_S_ACQUIRE] = {"acquire ", NULL}, [WS_S_WAIT] = {"wait ", NULL},         [WS_S_COMMIT] = {"commit ", NULL},
+    [WS_S_RELEASE] = {"release ", NULL}, [WS_S_ARRIVE] = {"arrive ", NULL},     [WS_S_AWAIT] = {"await ", NULL},
+    [WS_S_WAIT_EQ] = {"wait ", " == "},  [WS_S_WAIT_PHASE] = {"wait ", " phase "}, [WS_S_ARRIVE_EXPECT] = {"arrive ", " expect "},
+    [WS_S_INIT] = {"init ", " count "},  [WS_S_INVAL] = {"inval ", NULL},       [WS_S_FENCE] = {"fence ", NULL},
 };
 
-static void number(double x, bool is_int, struct ws_buf *out) {
-  char s[40];
-  if (isinf(x)) {
-    ws_buf_puts(out, x < 0 ? "-inf" : "inf");
+static void statement(const struct ws_stmt *s, struct ws_buf *out) {
+  static const char *const scopes[] = {[WS_SYNC_ROLE] = "", [WS_SYNC_WARP] = " warp", [WS_SYNC_ALL] = " all", [WS_SYNC_CLUSTER] = " cluster", [WS_SYNC_REF] = ""};
+  switch (s->kind) {
+    case WS_S_LOAD:
+    case WS_S_STORE:
+    case WS_S_REDUCE:
+    case WS_S_WRITE:
+    case WS_S_COPY:
+      part(s->a && s->a->kind == WS_E_SELECT ? ws_fmt(out->arena, "%s(", words[s->kind].word) : words[s->kind].word, s->a, out);
+      part(s->a && s->a->kind == WS_E_SELECT ? ") -> " : " -> ", s->dst, out);
+      options(s, out);
+      part(" when ", s->when, out);
+      break;
+    case WS_S_PRODUCT:
+    case WS_S_ASSIGN:
+    case WS_S_ASSIGN2:
+      part("", s->dst, out);
+      part(", ", s->dst2, out);
+      part(s->accumulate ? " += " : " = ", s->a, out);
+      if (s->kind == WS_S_PRODUCT) part(" @ ", s->b, out);
+      options(s, out);
+      break;
+    case WS_S_SYNC:
+      ws_buf_printf(out, "sync%s", scopes[s->sync]);
+      part(" ", s->a, out);
+      break;
+    case WS_S_FOR: /* headers are printed with their blocks */
+    case WS_S_EACH:
+    case WS_S_IF:
+    case WS_S_ONE_THREAD: break;
+    default:
+      part(words[s->kind].word, s->a, out);
+      if (words[s->kind].second) part(words[s->kind].second, s->b, out);
+      handle(s, out);
+      options(s, out);
+  }
+}
+
+static void header(const struct ws_stmt *s, struct ws_buf *out) {
+  if (s->kind == WS_S_ONE_THREAD) ws_buf_puts(out, "one thread");
+  if (s->kind == WS_S_EACH) {
+    ws_buf_printf(out, "each %s in ", s->var);
+    part("", s->lo, out);
+    part("..", s->hi, out);
+  }
+  if (s->kind != WS_S_FOR) return;
+  ws_buf_printf(out, "for %s in ", s->var);
+  ws_expr_print(s->list, out);
+  if (s->peel_first) ws_buf_puts(out, ", peel first");
+  if (s->split_masked) ws_buf_puts(out, ", split masked");
+  part(", unroll ", s->unroll, out);
+}
+
+/* Recursion is bounded by the depth of the document that was read. */
+static void block(const struct ws_block *b, int level, struct ws_buf *out) {
+  for (size_t i = 0; b && i < b->n; i++) {
+    const struct ws_stmt *s = b->stmt[i];
+    indent(out, level);
+    ws_buf_puts(out, "- ");
+    for (size_t k = 0; k < s->nbranches; k++) {
+      if (k) indent(out, level + 1);
+      part(k ? "elif " : "if ", s->branches[k].cond, out);
+      ws_buf_puts(out, s->branches[k].cond ? ":\n" : "else:\n");
+      block(s->branches[k].body, level + 2, out);
+    }
+    if (s->kind == WS_S_IF) continue;
+    bool opens = s->kind == WS_S_FOR || s->kind == WS_S_EACH || s->kind == WS_S_ONE_THREAD;
+    if (opens) header(s, out);
+    else statement(s, out);
+    ws_buf_puts(out, opens ? ":\n" : "\n");
+    if (opens) block(s->body, level + 2, out);
+  }
+}
+
+/* --- declarations --- */
+
+/* An expression in flow style is quoted where its brackets and commas would be YAML's. */
+static void value(const struct ws_expr *e, struct ws_buf *out) {
+  struct ws_buf text = {.arena = out->arena};
+  if (!e) return;
+  ws_expr_print(e, &text);
+  bool quote = strpbrk(text.s, ",[]{}") != NULL;
+  ws_buf_printf(out, quote ? "'%s'" : "%s", text.s);
+}
+
+static void values(struct ws_expr *const *e, size_t n, bool brackets, struct ws_buf *out) {
+  if (brackets) ws_buf_puts(out, "[");
+  for (size_t i = 0; i < n; i++) {
+    if (i) ws_buf_puts(out, ", ");
+    value(e[i], out);
+  }
+  if (brackets) ws_buf_puts(out, "]");
+}
+
+static void ends(const struct ws_end *e, size_t n, const char *const *units, struct ws_buf *out) {
+  bool units_given = e[0].unit_given;
+  if (units_given || n > 1) ws_buf_puts(out, units_given ? "{" : "[");
+  for (size_t i = 0; i < n; i++) {
+    ws_buf_printf(out, "%s%s", i ? ", " : "", e[i].role);
+    if (units_given) ws_buf_printf(out, ": %s", units[e[i].unit]);
+  }
+  if (units_given || n > 1) ws_buf_puts(out, units_given ? "}" : "]");
+}
+
+static void pairs(const struct ws_pair *p, size_t n, struct ws_buf *out) {
+  ws_buf_puts(out, "{");
+  for (size_t i = 0; i < n; i++) {
+    ws_buf_printf(out, "%s%s: ", i ? ", " : "", p[i].key);
+    value(p[i].value, out);
+  }
+  ws_buf_puts(out, "}");
+}
+
+static void names(const char *const *s, size_t n, struct ws_buf *out) {
+  if (n > 1) ws_buf_puts(out, "[");
+  for (size_t i = 0; i < n; i++) ws_buf_printf(out, "%s%s", i ? ", " : "", s[i]);
+  if (n > 1) ws_buf_puts(out, "]");
+}
+
+static bool given(const struct ws_key *k, const void *in) {
+  switch (k->kind) {
+    case WS_K_NAME:
+    case WS_K_DOTTED:
+    case WS_K_WORD: return FIELD(in, k->at, char *) != NULL;
+    case WS_K_FLAG: return FIELD(in, k->at, bool);
+    case WS_K_EXPR: return FIELD(in, k->at, struct ws_expr *) != NULL;
+    case WS_K_TILE: return FIELD(in, k->at, struct ws_expr *) && FIELD(in, k->at2, struct ws_expr *);
+    case WS_K_SECTION: return true;
+    default: return FIELD(in, k->at2, size_t) > 0;
+  }
+}
+
+/* The value of a key that fits on its line. */
+static void inline_value(const struct ws_key *k, const void *in, struct ws_buf *out) {
+  size_t n = k->at2 == WS_NO_OFFSET || k->kind == WS_K_TILE ? 0 : FIELD(in, k->at2, size_t);
+  switch (k->kind) {
+    case WS_K_NAME:
+    case WS_K_DOTTED:
+    case WS_K_WORD: ws_buf_puts(out, FIELD(in, k->at, char *)); break;
+    case WS_K_FLAG: ws_buf_puts(out, k->words[1]); break;
+    case WS_K_EXPR: value(FIELD(in, k->at, struct ws_expr *), out); break;
+    case WS_K_NAMES: names(FIELD(in, k->at, const char *const *), n, out); break;
+    case WS_K_LIST: values(FIELD(in, k->at, struct ws_expr *const *), n, true, out); break;
+    case WS_K_EXPRS: values(FIELD(in, k->at, struct ws_expr *const *), n, n > 1, out); break;
+    case WS_K_TILE: values((struct ws_expr *[]){FIELD(in, k->at, struct ws_expr *), FIELD(in, k->at2, struct ws_expr *)}, 2, true, out); break;
+    case WS_K_PAIRS: pairs(FIELD(in, k->at, struct ws_pair *), n, out); break;
+    case WS_K_ENDS: ends(FIELD(in, k->at, struct ws_end *), n, k->words, out); break;
+    default: break;
+  }
+}
+
+/* A row of a table: NAME: {key: value, ...}, or NAME: value. */
+static void row(const struct ws_record *rec, const void *in, struct ws_buf *out) {
+  const struct ws_expr *elements = rec->count == WS_NO_OFFSET ? NULL : FIELD(in, rec->count, struct ws_expr *);
+  bool first = true, scalar = rec->scalar != WS_NO_OFFSET && !given(&rec->keys[0], in);
+  ws_buf_printf(out, "  %s", FIELD(in, 0, char *));
+  part("[", elements, out);
+  ws_buf_puts(out, elements ? "]: " : ": ");
+  if (scalar) {
+    value(FIELD(in, rec->scalar, struct ws_expr *), out);
+    ws_buf_puts(out, "\n");
     return;
   }
-  if (is_int) {
-    ws_buf_printf(out, "%.0f", x);
-    return;
+  for (size_t i = 0; i < rec->nkeys; i++) {
+    if (!given(&rec->keys[i], in)) continue;
+    ws_buf_printf(out, "%s%s: ", first ? "{" : ", ", rec->keys[i].name);
+    inline_value(&rec->keys[i], in, out);
+    first = false;
   }
-  for (int digits = 15; digits <= 17; digits++) { /* the shortest that reads back as the same number */
-    snprintf(s, sizeof s, "%.*g", digits, x);
-    if (strtod(s, NULL) == x) break;
+  ws_buf_puts(out, first ? "{}\n" : "}\n");
+}
+
+static void section(const struct ws_record *rec, const void *in, struct ws_buf *out) {
+  for (size_t i = 0; i < rec->nkeys; i++) {
+    if (!given(&rec->keys[i], in)) continue;
+    ws_buf_printf(out, "  %s: ", rec->keys[i].name);
+    inline_value(&rec->keys[i], in, out);
+    ws_buf_puts(out, "\n");
   }
-  ws_buf_puts(out, s);
-  if (!strpbrk(s, ".e")) ws_buf_puts(out, ".0");
 }
 
-static void expr(const struct ws_expr *e, enum level least, struct ws_buf *out);
-
-static void list(const struct ws_expr *e, size_t first, const char *open, const char *close, struct ws_buf *out) {
-  ws_buf_puts(out, open);
-  for (size_t i = first; i < e->n; i++) {
-    if (i > first) ws_buf_puts(out, ", ");
-    expr(e->arg[i], SELECT, out);
+static void programs(const struct ws_program *p, size_t n, struct ws_buf *out) {
+  for (size_t i = 0; i < n; i++) {
+    ws_buf_printf(out, "%s  %s", i ? "\n" : "", p[i].role);
+    part("[", p[i].index, out);
+    ws_buf_puts(out, p[i].index ? "]:\n" : ":\n");
+    block(p[i].body, 2, out);
   }
-  ws_buf_puts(out, close);
 }
 
-static enum level level_of(const struct ws_expr *e) {
-  return e->kind == WS_E_SELECT ? SELECT : e->kind == WS_E_UNARY || e->kind == WS_E_BINARY ? ops[e->op].level : POST;
-}
-
-static void base(const struct ws_expr *e, struct ws_buf *out) { /* 3.T would read as a number */
-  bool paren = e->kind == WS_E_NUMBER;
-  if (paren) ws_buf_puts(out, "(");
-  expr(e, paren ? SELECT : POST, out);
-  if (paren) ws_buf_puts(out, ")");
-}
-
-static void pair(const struct ws_expr *e, const char *between, struct ws_buf *out) {
-  expr(e->arg[0], SELECT, out);
-  ws_buf_puts(out, between);
-  expr(e->arg[1], SELECT, out);
-}
-
-static void expr(const struct ws_expr *e, enum level least, struct ws_buf *out) {
-  enum level level = level_of(e);
-  if (level < least) ws_buf_puts(out, "(");
-  switch (e->kind) {
-    case WS_E_NUMBER: number(e->number, e->is_int, out); break;
-    case WS_E_NAME: ws_buf_puts(out, e->name); break;
-    case WS_E_CALL:
-      ws_buf_puts(out, e->name);
-      list(e, 0, "(", ")", out);
-      break;
-    case WS_E_INDEX:
-      base(e->arg[0], out);
-      list(e, 1, "[", "]", out);
-      break;
-    case WS_E_ATTR:
-    case WS_E_METHOD:
-      base(e->arg[0], out);
-      ws_buf_printf(out, ".%s", e->name);
-      if (e->kind == WS_E_METHOD) list(e, 1, "(", ")", out);
-      break;
-    case WS_E_UNARY:
-      ws_buf_puts(out, ops[e->op].text);
-      expr(e->arg[0], level, out);
-      break;
-    case WS_E_BINARY: /* left to right; comparisons do not chain */
-      expr(e->arg[0], level == COMPARE ? SUM : level, out);
-      ws_buf_puts(out, ops[e->op].text);
-      expr(e->arg[1], level + 1, out);
-      break;
-    case WS_E_SELECT:
-      expr(e->arg[1], OR, out);
-      ws_buf_puts(out, " if ");
-      expr(e->arg[0], OR, out);
-      ws_buf_puts(out, " else ");
-      expr(e->arg[2], SELECT, out);
-      break;
-    case WS_E_PART: pair(e, " of ", out); break;
-    case WS_E_RANGE: pair(e, "..", out); break;
+static void document(const struct ws_document *doc, struct ws_buf *out) {
+  const struct ws_record *rec = &ws_document_record;
+  for (size_t i = 0; i < rec->nkeys; i++) {
+    const struct ws_key *k = &rec->keys[i];
+    if (!given(k, doc)) continue;
+    ws_buf_printf(out, "%s:", k->name);
+    if (k->kind == WS_K_SECTION || k->kind == WS_K_TABLE || k->kind == WS_K_PROGRAMS) {
+      ws_buf_puts(out, "\n");
+      if (k->kind == WS_K_SECTION) section(k->record, (const char *)doc + k->at, out);
+      else if (k->kind == WS_K_PROGRAMS) programs(FIELD(doc, k->at, struct ws_program *), FIELD(doc, k->at2, size_t), out);
+      else
+        for (size_t n = 0; n < FIELD(doc, k->at2, size_t); n++) row(k->record, FIELD(doc, k->at, char *) + n * k->record->size, out);
+      continue;
+    }
+    ws_buf_puts(out, " ");
+    inline_value(k, doc, out);
+    ws_buf_puts(out, "\n");
   }
-  if (level < least) ws_buf_puts(out, ")");
 }
 
-void ws_expr_print(const struct ws_expr *e, struct ws_buf *out) { expr(e, SELECT, out); }
-
-void ws_spec_print(const struct ws_spec *s, struct ws_buf *out) { (void)s; (void)out; }
+void ws_spec_print(const struct ws_spec *s, struct ws_buf *out) {
+  for (size_t i = 0; i < s->ndocs; i++) {
+    if (i) ws_buf_puts(out, "---\n");
+    document(&s->docs[i], out);
+  }
+}

@@ -9,7 +9,7 @@
  *   stmt.c   tokens -> statements and headers
  *   block.c  nodes -> blocks, with the forms of YAML that a block may not have
  *   read.c   the entry points
- *   print.c  tree -> text
+ *   print.c, print_expr.c  tree -> text
  *
  * Data flows down this list. Text always comes from the source bytes, never from libyaml's values, so that every token
  * has its true place. Strings and nodes live in the arena. */
