@@ -1,0 +1,42 @@
+/* The passes in a row. */
+#include "compile.h"
+#include "lower/lower.h"
+#include "ptx/template.h"
+#include "schedule/schedule.h"
+#include "spec/syntax.h"
+
+static bool compile_one(const struct ws_document *doc, const struct ws_source *src, const struct ws_compile_options *opt,
+                        const struct ws_templates *t, struct ws_arena *a, struct ws_diags *d, struct ws_kernel_text *out) {
+  struct ws_schedule *s = ws_schedule_build(doc, src, opt->target, opt->defines, opt->ndefines, a, d);
+  if (!s) return false;
+  struct ws_buf dump = {.arena = a}, budget = {.arena = a};
+  if (opt->stage == WS_STAGE_SCHEDULE) ws_schedule_dump(s, &dump);
+  ws_schedule_budget(s, &budget);
+  ws_buf_puts(&budget, "protocol: not played\nverdict: incomplete\n");
+  if (opt->stage != WS_STAGE_SCHEDULE) { /* check lowers too: what a target cannot do is an error of the spec for it */
+    struct ws_kernel_text *k = ws_lower(s, t, src->path);
+    if (!k) return false;
+    *out = *k;
+  }
+  out->name = s->name, out->dump = dump.s, out->budget = budget.s;
+  return true;
+}
+
+struct ws_compiled *ws_compile(const struct ws_source *src, const struct ws_compile_options *opt, struct ws_arena *a, struct ws_diags *d,
+                               bool *oom) {
+  *oom = false;
+  d->arena = a, d->source = src;
+  if (setjmp(a->oom)) {
+    *oom = true;
+    return NULL;
+  }
+  struct ws_spec *spec = ws_spec_read(src, a, d);
+  if (!spec || d->errors) return NULL;
+  struct ws_templates *t = ws_templates_load(opt->templates_dir, a, d);
+  if (!t) return NULL;
+  struct ws_compiled *c = WS_NEW(a, struct ws_compiled);
+  c->kernels = WS_NEW_N(a, struct ws_kernel_text, spec->ndocs);
+  for (size_t i = 0; i < spec->ndocs; i++)
+    if (compile_one(&spec->docs[i], src, opt, t, a, d, &c->kernels[c->n])) c->n++;
+  return d->errors ? NULL : c;
+}

@@ -1,0 +1,331 @@
+/* Moves between global and shared memory by all threads of a role, and from registers to both. */
+#include "lower.h"
+#include <math.h>
+#include <string.h>
+
+/* --- who copies what --- */
+
+static int power_of_two_below(int n) {
+  int p = 1;
+  while (p * 2 <= n) p *= 2;
+  return p;
+}
+
+/* A thread keeps one unit column in all passes, so its addresses advance by constants. Where the tile is swizzled the rows
+ * of a pass are a power of two: row = pass * rows_pass + r then XORs as (pass * rows_pass) ^ r, and the few different XORs
+ * of the passes are registers of their own. */
+static struct copy_map *copy_map(struct lower *l, int rows, int cols, enum ws_type t, const struct ws_smem_layout *lay, struct ws_pos pos) {
+  int units = cols * (int)ws_type_bits(t) / 128, threads = l->prog->role->warps * 32;
+  for (int i = 0; i < l->nmaps; i++)
+    if (l->maps[i]->rows == rows && l->maps[i]->units == units && !memcmp(&l->maps[i]->layout, lay, sizeof *lay)) return l->maps[i];
+  struct copy_map *m = WS_NEW(l->arena, struct copy_map);
+  *m = (struct copy_map){.units = units, .rows = rows, .layout = *lay};
+  if (!units || cols * (int)ws_type_bits(t) % 128 || units > threads || l->nmaps == 32) {
+    ws_error(l->diags, pos, "not-lowered", "a copy of rows of %u bytes by %d threads: rows are a multiple of 16 bytes, with a unit of 16 bytes a thread",
+             cols * ws_type_bits(t) / 8, threads);
+    m->units = m->rows_pass = m->passes = 1;
+    return m;
+  }
+  m->rows_pass = threads / units < rows ? threads / units : rows;
+  if (lay->mask) m->rows_pass = power_of_two_below(m->rows_pass);
+  m->active = m->rows_pass * units;
+  m->passes = (rows + m->rows_pass - 1) / m->rows_pass;
+  l->maps[l->nmaps] = m;
+  const char *n = ws_fmt(l->arena, "copy%d", l->nmaps++);
+  m->row = ws_lower_named(l, WS_REG_B32, "%s_row", n);
+  m->unit_bytes = ws_lower_named(l, WS_REG_B32, "%s_byte", n);
+  const char **off = ws_ptx_regs(&l->px, WS_REG_B32, ws_fmt(l->arena, "%s_smem", n), (size_t)lay->mask + 1);
+  struct ws_buf *old = ws_lower_hoist(l, l->start);
+  ws_lower_comment(l, "copies of [%d, %d] %s: %d units of 16 bytes a row, %d rows a pass, %d passes", rows, cols, ws_type_name(t), units, m->rows_pass, m->passes);
+  OP(l, "copy_lanes", m->row, m->unit_bytes, off[0], ws_lower_int(l, units), ws_lower_int(l, lay->pitch), ws_lower_int(l, lay->shift), ws_lower_int(l, lay->mask),
+     ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B32));
+  m->smem[0] = off[0];
+  for (int p = 1; p < m->passes && lay->mask; p++) {
+    int x = (p * m->rows_pass >> lay->shift) & lay->mask;
+    if (m->smem[x]) continue;
+    m->smem[x] = off[x];
+    OP(l, "xor_b32", off[x], off[0], ws_lower_int(l, x * 16));
+  }
+  if (m->active < threads) {
+    m->idle = ws_lower_named(l, WS_REG_PRED, "%s_idle", n);
+    OP(l, "compare_s32", "ge", m->idle, "%thread", ws_lower_int(l, m->active));
+  }
+  ws_lower_restore(l, old);
+  return m;
+}
+
+static const char *param(struct lower *l, const struct ws_tensor *t, const char *what, const char *dim) {
+  const char *r = dim ? ws_lower_named(l, WS_REG_B64, "%s_%s_%s", t->name, what, dim) : ws_lower_named(l, WS_REG_B64, "%s_%s", t->name, what);
+  return r;
+}
+
+/* The registers behind the indices of a tensor's outer dims. */
+static const char *outer_index(const char *dim) {
+  return !strcmp(dim, "batch") ? "%batch" : !strcmp(dim, "kv_heads") ? "%kv_head" : "%head";
+}
+
+/* base = data + outer offsets + (first row + r) * row stride + unit bytes, once a work tile. */
+static struct pointer *pointer(struct lower *l, const struct ws_mem *m, const struct copy_map *map) {
+  const struct ws_tensor *t = m->tensor;
+  for (int i = 0; i < l->npointers; i++)
+    if (l->pointers[i]->tensor == t && l->pointers[i]->map == map) return l->pointers[i];
+  struct pointer *p = WS_NEW(l->arena, struct pointer);
+  if (l->npointers == 32) {
+    ws_error(l->diags, m->pos, "not-lowered", "more than 32 tensor tiles in one program");
+    return p;
+  }
+  p->tensor = t, p->map = map;
+  int id = 0;
+  while (id < l->nmaps && l->maps[id] != map) id++;
+  p->base = ws_lower_named(l, WS_REG_B64, "%s_base%d", t->name, id);
+  p->pass = ws_lower_named(l, WS_REG_B64, "%s_pass%d", t->name, id);
+  p->block = ws_lower_named(l, WS_REG_B64, "%s_block%d", t->name, id);
+  l->pointers[l->npointers++] = p;
+  int row = t->ndims >= 4 ? t->ndims - 2 : t->ndims - 1;
+  struct ws_buf *old = ws_lower_hoist(l, l->tile_start);
+  ws_lower_comment(l, "this thread's part of %s: its first row and byte", t->name);
+  const char *stride = param(l, t, "stride", t->dim[row]), *wide = ws_lower_temp(l, WS_REG_B64);
+  OP(l, "pointer_base", p->base, param(l, t, "data", NULL), map->unit_bytes, wide);
+  for (int k = 0; k < row; k++) OP(l, "pointer_add", p->base, outer_index(t->dim[k]), param(l, t, "stride", t->dim[k]), ws_lower_temp(l, WS_REG_B64));
+  const char *r = ws_lower_temp(l, WS_REG_B32);
+  OP(l, "add_s32", r, map->row, m->block ? "0" : ws_row_origin(l));
+  OP(l, "pointer_add", p->base, r, stride, ws_lower_temp(l, WS_REG_B64));
+  OP(l, "pointer_steps", p->pass, p->block, stride, ws_lower_int(l, map->rows_pass), ws_lower_int(l, m->block_rows));
+  ws_lower_restore(l, old);
+  return p;
+}
+
+/* A block behind the first of a descending list is never the last of the tensor: it is whole. */
+static bool whole_block(const struct ws_mem *m) {
+  return m->block && m->block->kind == WS_N_NEXT && m->block->iter->descending && m->block->count > 0;
+}
+
+static const char *extent_reg(const struct ws_tensor *t) {
+  const char *dim = t->dim[t->ndims >= 4 ? t->ndims - 2 : t->ndims - 1];
+  return !strcmp(dim, "keys") ? "%keys" : "%queries";
+}
+
+/* Rows of the tensor from row r of pass 0 to its end: row `k` of the tile exists for this thread if rows_left > k. */
+static const char *rows_left(struct lower *l, const struct ws_mem *m, const char *thread_row) {
+  const char *left = ws_lower_temp(l, WS_REG_B32);
+  if (m->block)
+    OP(l, "rows_left_block", left, extent_reg(m->tensor), ws_uniform_int(l, m->block), ws_lower_int(l, m->block_rows), ws_lower_int(l, -m->row0), thread_row);
+  else
+    OP(l, "rows_left_tile", left, extent_reg(m->tensor), ws_row_origin(l), ws_lower_int(l, m->row0), thread_row);
+  return left;
+}
+
+/* The thread's address in the first row of the tile, pass 0. */
+static const char *tile_address(struct lower *l, const struct ws_mem *m, const struct pointer *p) {
+  const char *a = ws_lower_temp(l, WS_REG_B64);
+  if (m->block)
+    OP(l, "pointer_block", a, p->base, ws_uniform_int(l, m->block), p->block, ws_lower_temp(l, WS_REG_B64));
+  else
+    OP(l, "mov_b64", a, p->base);
+  int row = m->tensor->ndims >= 4 ? m->tensor->ndims - 2 : m->tensor->ndims - 1;
+  if (m->row0 || m->col0)
+    OP(l, "pointer_part", a, ws_lower_int(l, m->row0), param(l, m->tensor, "stride", m->tensor->dim[row]),
+       ws_lower_int(l, m->col0 * (long)ws_type_bits(m->tensor->type) / 8));
+  return a;
+}
+
+/* --- cp.async --- */
+
+struct smem_side {
+  const char *reg[8];
+  long imm;
+};
+
+static struct smem_side smem_side(struct lower *l, const struct ws_mem *m, const struct copy_map *map) {
+  struct smem_side s = {.imm = 0};
+  const char *slot = ws_slot_base(l, m, &s.imm);
+  s.imm += (long)m->row0 * map->layout.pitch;
+  for (int x = 0; x < 8; x++) {
+    s.reg[x] = map->smem[x];
+    if (!*slot || !map->smem[x]) continue;
+    s.reg[x] = ws_lower_temp(l, WS_REG_B32);
+    OP(l, "add_s32", s.reg[x], map->smem[x], slot);
+  }
+  return s;
+}
+
+static const char *smem_pass(struct lower *l, const struct smem_side *s, const struct copy_map *map, int pass, const char **imm) {
+  *imm = ws_lower_int(l, s->imm + (long)pass * map->rows_pass * map->layout.pitch);
+  return s->reg[map->layout.mask ? (pass * map->rows_pass >> map->layout.shift) & map->layout.mask : 0];
+}
+
+static bool part_is_plain(struct lower *l, const struct ws_mem *smem) {
+  if (smem->col0 == 0 && smem->row0 % 8 == 0) return true;
+  ws_error(l->diags, smem->pos, "not-lowered", "a copy of this part of `%s`: parts start at column 0 and at a multiple of 8 rows", smem->buffer->name);
+  return false;
+}
+
+/* Threads beyond the last row of a pass, or without a unit, sit the pass out. */
+static const char *pass_guard(struct lower *l, const struct copy_map *map, int pass) {
+  int last = map->rows - pass * map->rows_pass;
+  if (last >= map->rows_pass) return map->idle;
+  const char *p = ws_lower_temp(l, WS_REG_PRED);
+  OP(l, "compare_s32", "ge", p, map->row, ws_lower_int(l, last));
+  if (map->idle) OP(l, "or_pred", p, p, map->idle);
+  return p;
+}
+
+void ws_lower_load(struct lower *l, struct ws_act *a) {
+  const struct ws_mem *from = a->from, *to = a->to;
+  if (!part_is_plain(l, to)) return;
+  bool never = false;
+  const char *skip = NULL, *cond = a->when ? ws_uniform_pred(l, a->when, &never) : NULL;
+  if (never) return;
+  if (cond) {
+    skip = ws_ptx_label(&l->px, "no_load");
+    OP(l, "branch_unless", cond, skip);
+  }
+  struct copy_map *map = copy_map(l, to->rows, to->cols, to->buffer->type, &to->buffer->layout, a->src->pos);
+  struct pointer *p = pointer(l, from, map);
+  const char *address = tile_address(l, from, p), *left = whole_block(from) ? NULL : rows_left(l, from, map->row);
+  struct smem_side s = smem_side(l, to, map);
+  for (int k = 0; k < map->passes; k++) {
+    const char *imm, *reg = smem_pass(l, &s, map, k, &imm), *guard = pass_guard(l, map, k);
+    const char *off = guard ? ws_fmt(l->arena, "@!%s ", guard) : "";
+    if (left)
+      OP(l, "cp_async_clipped", off, reg, imm, address, left, ws_lower_int(l, k * map->rows_pass), ws_lower_temp(l, WS_REG_PRED), ws_lower_temp(l, WS_REG_B32));
+    else
+      OP(l, "cp_async", off, reg, imm, address);
+    if (k + 1 < map->passes) OP(l, "add_s64", address, address, p->pass);
+  }
+  if (skip) OP(l, "label", skip);
+}
+
+/* --- stores --- */
+
+static void store_smem(struct lower *l, struct ws_act *a) {
+  const struct ws_mem *from = a->from, *to = a->to;
+  if (!part_is_plain(l, from)) return;
+  struct copy_map *map = copy_map(l, from->rows, from->cols, from->buffer->type, &from->buffer->layout, a->src->pos);
+  struct pointer *p = pointer(l, to, map);
+  const char *address = tile_address(l, to, p), *left = rows_left(l, to, map->row);
+  struct smem_side s = smem_side(l, from, map);
+  const char *v[4] = {ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B32)};
+  for (int k = 0; k < map->passes; k++) {
+    const char *imm, *reg = smem_pass(l, &s, map, k, &imm), *guard = pass_guard(l, map, k), *in = ws_lower_temp(l, WS_REG_PRED);
+    OP(l, "row_exists", in, left, ws_lower_int(l, k * map->rows_pass));
+    if (guard) OP(l, "and_not_pred", in, in, guard);
+    OP(l, "store_unit", in, v[0], v[1], v[2], v[3], reg, imm, address);
+    if (k + 1 < map->passes) OP(l, "add_s64", address, address, p->pass);
+  }
+}
+
+/* The bits of a constant in an element type, filling a 32-bit register. */
+static unsigned pattern(double v, enum ws_type t) {
+  float f = (float)v;
+  unsigned bits;
+  memcpy(&bits, &f, 4);
+  if (t == WS_BF16) return (bits >> 16) * 0x10001u;
+  if (t == WS_F16) return v == 0 ? 0 : isinf(v) ? (v < 0 ? 0xFC00FC00u : 0x7C007C00u) : 0xFFFFFFFFu;
+  return bits;
+}
+
+static void store_const(struct lower *l, struct ws_act *a) {
+  const struct ws_mem *to = a->to;
+  enum ws_type t = to->tensor->type;
+  double v = a->value->value;
+  float rounded = (float)v;
+  unsigned low;
+  memcpy(&low, &rounded, 4);
+  if ((t == WS_BF16 && (low & 0xFFFF)) || (t == WS_F16 && v != 0 && !isinf(v))) {
+    ws_error(l->diags, a->value->pos, "not-lowered", "this constant is not exact in %s", ws_type_name(t));
+    return;
+  }
+  const char *bits = ws_fmt(l->arena, "0x%08X", pattern(v, t));
+  bool vector = to->cols == 1;
+  struct ws_smem_layout plain = {.pitch = vector ? 16 : to->cols * (int)ws_type_bits(t) / 8};
+  struct copy_map *map = vector ? copy_map(l, to->rows, 4, WS_F32, &plain, a->src->pos) : copy_map(l, to->rows, to->cols, t, &plain, a->src->pos);
+  struct pointer *p = pointer(l, to, map);
+  const char *address = tile_address(l, to, p), *left = rows_left(l, to, map->row);
+  for (int k = 0; k < map->passes; k++) {
+    const char *in = ws_lower_temp(l, WS_REG_PRED), *guard = pass_guard(l, map, k);
+    OP(l, "row_exists", in, left, ws_lower_int(l, k * map->rows_pass));
+    if (guard) OP(l, "and_not_pred", in, in, guard);
+    OP(l, vector ? "store_b32" : "store_unit_const", in, address, bits);
+    if (k + 1 < map->passes) OP(l, "add_s64", address, address, p->pass);
+  }
+}
+
+/* Rows and columns of accumulators: one row a quad, two columns a lane, eight rows a step. bytes = 0: a row vector. */
+static struct copy_map *acc_map(struct lower *l, int warp_rows, int bytes) {
+  struct ws_smem_layout key = {.pitch = -1 - bytes};
+  for (int i = 0; i < l->nmaps; i++)
+    if (l->maps[i]->rows == warp_rows && !memcmp(&l->maps[i]->layout, &key, sizeof key)) return l->maps[i];
+  struct copy_map *m = WS_NEW(l->arena, struct copy_map);
+  *m = (struct copy_map){.rows = warp_rows, .layout = key, .rows_pass = 8};
+  m->row = ws_lower_named(l, WS_REG_B32, "acc_row%d", l->nmaps);
+  m->unit_bytes = ws_lower_named(l, WS_REG_B32, "acc_byte%d", l->nmaps);
+  struct ws_buf *old = ws_lower_hoist(l, l->start);
+  ws_lower_comment(l, "this lane's first row and byte in an accumulator, %d rows a warp", warp_rows);
+  OP(l, "acc_lanes", m->row, m->unit_bytes, ws_lower_int(l, warp_rows), ws_lower_int(l, bytes));
+  ws_lower_restore(l, old);
+  if (l->nmaps < 32) l->maps[l->nmaps++] = m;
+  return m;
+}
+
+const char *ws_acc_row(struct lower *l, int warp_rows) { return acc_map(l, warp_rows, 0)->row; }
+
+/* Registers to global memory by the owner of each element; of a row vector, by the first lane of its quad. */
+static void store_registers(struct lower *l, struct ws_act *a) {
+  const struct ws_mem *to = a->to;
+  struct tile v = ws_lower_value(l, a->value);
+  int bytes = (int)ws_type_bits(to->tensor->type) / 8;
+  struct copy_map *map = acc_map(l, ws_warp_rows(l, to->rows), v.nt ? bytes : 0);
+  struct pointer *p = pointer(l, to, map);
+  const char *address = tile_address(l, to, p), *left = rows_left(l, to, map->row);
+  for (int r = 0; r < v.mt * 2; r++) {
+    const char *in = ws_lower_temp(l, WS_REG_PRED);
+    OP(l, "row_exists", in, left, ws_lower_int(l, r * 8));
+    if (!v.nt) {
+      OP(l, "and_pred", in, in, "%quad_first");
+      OP(l, "store_f32", in, address, v.reg[r]);
+    }
+    for (int ni = 0; ni < v.nt; ni++) {
+      const char *imm = ws_lower_int(l, ni * 8L * bytes);
+      int e = (r / 2 * v.nt + ni) * 4 + r % 2 * 2;
+      if (v.packed)
+        OP(l, "store_pair16", in, address, imm, v.reg[e / 2]);
+      else
+        OP(l, "store_pair_f32", in, address, imm, v.reg[e], v.reg[e + 1]);
+    }
+    if (r + 1 < v.mt * 2) OP(l, "add_s64", address, address, p->pass);
+  }
+}
+
+void ws_lower_store(struct lower *l, struct ws_act *a) {
+  if (a->from)
+    store_smem(l, a);
+  else if (a->value->kind == WS_N_CONST)
+    store_const(l, a);
+  else
+    store_registers(l, a);
+}
+
+/* --- registers to shared memory --- */
+
+void ws_lower_write(struct lower *l, struct ws_act *a) {
+  const struct ws_mem *to = a->to;
+  if (ws_type_bits(to->buffer->type) != 16 || to->transposed || a->value->kind == WS_N_CONST || to->cols % 8) {
+    ws_error(l->diags, a->src->pos, "not-lowered", "write: only 16-bit tiles from accumulators are lowered for %s", l->s->target);
+    return;
+  }
+  struct tile v = ws_lower_value(l, a->value);
+  const struct frag_map *f = ws_frag_map(l, FRAG_C, &to->buffer->layout, ws_warp_rows(l, to->rows));
+  long imm;
+  const char *slot = ws_slot_base(l, to, &imm), *reg[8];
+  for (int u = 0; u <= f->layout.mask; u++) {
+    reg[u] = f->offset[u];
+    if (!*slot) continue;
+    reg[u] = ws_lower_temp(l, WS_REG_B32);
+    OP(l, "add_s32", reg[u], f->offset[u], slot);
+  }
+  for (int i = 0; i < v.n; i++) {
+    int row = i / (v.nt * 2) * 16 + i % 2 * 8, unit = to->col0 / 8 + i / 2 % v.nt, low = unit & f->layout.mask;
+    OP(l, "st_shared", reg[low], ws_lower_int(l, imm + (long)(to->row0 + row) * f->layout.pitch + (unit - low) * 16L), v.reg[i]);
+  }
+}

@@ -1,0 +1,237 @@
+#include "lower.h"
+#include "compile.h"
+#include "manifest.h"
+#include <stdarg.h>
+#include <string.h>
+
+/* --- registers and text --- */
+
+const char *ws_lower_temp(struct lower *l, enum ws_reg_class c) {
+  static const char *const names[2][WS_REG_CLASSES] = {{"p", "i", "f", "w"}, {"hp", "hi", "hf", "hw"}};
+  const char *name = names[l->hoisting > 0][c];
+  int i = l->temp[c]++;
+  return ws_ptx_regs(&l->px, c, name, (size_t)i + 1)[i];
+}
+
+const char *ws_lower_int(struct lower *l, long v) { return ws_ptx_int(&l->px, v); }
+
+const char *ws_lower_named(struct lower *l, enum ws_reg_class c, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  const char *name = ws_vfmt(l->arena, fmt, ap);
+  va_end(ap);
+  return ws_ptx_reg(&l->px, c, name);
+}
+
+void ws_lower_comment(struct lower *l, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  ws_buf_printf(l->px.out, "\n    // %s\n", ws_vfmt(l->arena, fmt, ap));
+  va_end(ap);
+}
+
+struct ws_buf *ws_lower_hoist(struct lower *l, struct ws_buf *to) {
+  struct ws_buf *old = l->px.out;
+  l->px.out = to;
+  l->hoisting++;
+  return old;
+}
+
+void ws_lower_restore(struct lower *l, struct ws_buf *old) {
+  l->px.out = old;
+  l->hoisting--;
+}
+
+/* --- rings --- */
+
+static struct ring_state *ring_of(struct lower *l, const struct ws_pipelinem *p, int element) {
+  struct ring_state *r = &l->ring[p->index * 64 + element];
+  const struct ws_bufferm *b = p->buffer;
+  if (b->stages == 1 || r->fill) return r;
+  const char *name = p->is_array ? ws_fmt(l->arena, "%s%d", p->name, element) : p->name;
+  r->fill = ws_lower_named(l, WS_REG_B32, "%s_fill", name);
+  r->drain = ws_lower_named(l, WS_REG_B32, "%s_drain", name);
+  struct ws_buf *old = ws_lower_hoist(l, l->start);
+  ws_lower_comment(l, "ring %s: %d slots of %ld bytes; where the next fill and the next wait go", p->name, b->stages, b->bytes);
+  const char *first = ws_lower_int(l, b->offset + (long)element * b->stages * b->bytes);
+  OP(l, "ring_start", r->fill, first);
+  OP(l, "ring_start", r->drain, first);
+  ws_lower_restore(l, old);
+  return r;
+}
+
+static void take_slot(struct lower *l, struct ws_act *a, bool fill) {
+  struct ring_state *r = ring_of(l, a->pipe, a->element);
+  const struct ws_bufferm *b = a->pipe->buffer;
+  if (b->stages == 1) {
+    if (a->handle) l->handle[a->handle->index] = "";
+    return;
+  }
+  const char *slot = a->handle ? ws_lower_named(l, WS_REG_B32, "slot_%s", a->handle->name) : ws_lower_temp(l, WS_REG_B32);
+  if (a->handle) l->handle[a->handle->index] = slot;
+  long first = b->offset + (long)a->element * b->stages * b->bytes;
+  OP(l, "ring_next", slot, fill ? r->fill : r->drain, ws_lower_int(l, b->bytes), ws_lower_int(l, first + (b->stages - 1) * b->bytes),
+     ws_lower_int(l, first), ws_lower_temp(l, WS_REG_PRED));
+}
+
+/* --- statements --- */
+
+static void sync_act(struct lower *l, const struct ws_act *a) {
+  if (a->sync == WS_SYNC_WARP)
+    WS_OP0(&l->px, "sync_warp");
+  else if (a->sync == WS_SYNC_ALL || l->one_role)
+    WS_OP0(&l->px, "sync_cta");
+  else
+    OP(l, "sync_role", ws_lower_int(l, l->prog->role->index + 1), ws_lower_int(l, l->prog->role->warps * 32));
+}
+
+static void if_act(struct lower *l, struct ws_act *a) {
+  const char *end = ws_ptx_label(&l->px, "endif");
+  for (int i = 0; i < a->narms; i++) {
+    struct ws_arm *arm = &a->arms[i];
+    const char *next = NULL;
+    bool never = false;
+    const char *p = arm->cond ? ws_uniform_pred(l, arm->cond, &never) : NULL;
+    if (never) continue;
+    if (p) {
+      next = i + 1 < a->narms ? ws_ptx_label(&l->px, "else") : end;
+      OP(l, "branch_unless", p, next);
+    }
+    ws_lower_acts(l, arm->body);
+    if (!p) break; /* always taken: what follows is never reached */
+    if (next != end) {
+      OP(l, "branch", end);
+      OP(l, "label", next);
+    }
+  }
+  OP(l, "label", end);
+}
+
+static void comment(struct lower *l, const struct ws_act *a) {
+  ws_buf_printf(l->px.out, "\n    // %u: %s\n", a->src->pos.line, a->src->text);
+  OP(l, "location", ws_lower_int(l, a->src->pos.line), ws_lower_int(l, a->src->pos.col));
+}
+
+static void lower_act(struct lower *l, struct ws_acts *acts, size_t i) {
+  struct ws_act *a = &acts->act[i];
+  memset(l->temp, 0, sizeof l->temp);
+  comment(l, a);
+  switch (a->kind) {
+  case WS_S_FOR: ws_lower_for(l, a); break;
+  case WS_S_IF: if_act(l, a); break;
+  case WS_S_LOAD: ws_lower_load(l, a); break;
+  case WS_S_STORE: ws_lower_store(l, a); break;
+  case WS_S_WRITE: ws_lower_write(l, a); break;
+  case WS_S_PRODUCT: ws_lower_product(l, a); break;
+  case WS_S_ASSIGN: ws_lower_assign(l, acts, i); break;
+  case WS_S_SYNC: sync_act(l, a); break;
+  case WS_S_ACQUIRE: take_slot(l, a, true); break;
+  case WS_S_COMMIT: WS_OP0(&l->px, "cp_async_commit"); break;
+  case WS_S_WAIT:
+    OP(l, "cp_async_wait", ws_lower_int(l, a->wait_groups));
+    take_slot(l, a, false);
+    break;
+  default: ws_error(l->diags, a->src->pos, "not-lowered", "this statement is not lowered for %s", l->s->target);
+  }
+}
+
+void ws_lower_acts(struct lower *l, struct ws_acts *acts) {
+  for (size_t i = 0; i < acts->n; i++) lower_act(l, acts, i);
+}
+
+/* --- the kernel --- */
+
+static void program(struct lower *l, struct ws_programm *p, struct ws_buf *out) {
+  struct ws_buf start = {.arena = l->arena}, body = {.arena = l->arena};
+  l->prog = p;
+  l->var = WS_NEW_N(l->arena, struct tile, p->nvars);
+  l->handle = WS_NEW_N(l->arena, const char *, p->nhandles);
+  for (size_t i = 0; i < p->nhandles; i++) l->handle[i] = "";
+  l->ring = WS_NEW_N(l->arena, struct ring_state, (size_t)l->s->npipelines * 64);
+  l->iter = WS_NEW_N(l->arena, struct iter_state, p->niters);
+  l->nmaps = l->nfrags = l->npointers = 0;
+  l->start = l->tile_start = &start;
+  l->px.out = &start;
+  const char *skip = NULL;
+  int first = p->role->first_warp;
+  if (!l->one_role) {
+    skip = ws_ptx_label(&l->px, ws_fmt(l->arena, "not_%s", p->role->name));
+    OP(l, "role_enter", ws_lower_temp(l, WS_REG_PRED), ws_lower_int(l, first), ws_lower_int(l, first + p->role->warps), skip);
+  }
+  OP(l, "entry_sequence", ws_lower_int(l, first * 32L));
+  l->px.out = &body;
+  ws_lower_acts(l, p->body);
+  l->px.out = out;
+  ws_buf_add(out, start.s, start.n);
+  if (body.n) ws_buf_add(out, body.s, body.n);
+  if (skip) OP(l, "label", skip);
+}
+
+static void declare_fixed(struct lower *l) {
+  static const char *const b32[] = {"thread", "lane", "warp", "quad_row", "quad_column", "smem", "diagonal", "tile", "row0", "head", "batch", "kv_head"};
+  for (size_t i = 0; i < sizeof b32 / sizeof *b32; i++) ws_ptx_reg(&l->px, WS_REG_B32, b32[i]);
+  ws_ptx_reg(&l->px, WS_REG_PRED, "quad_first");
+  ws_ptx_reg(&l->px, WS_REG_F32, "zero");
+}
+
+static void load_params(struct lower *l, const struct ws_params *params) {
+  static const enum ws_reg_class classes[] = {[WS_PARAM_U64] = WS_REG_B64, [WS_PARAM_U32] = WS_REG_B32, [WS_PARAM_F32] = WS_REG_F32};
+  static const char *const types[] = {[WS_PARAM_U64] = "u64", [WS_PARAM_U32] = "u32", [WS_PARAM_F32] = "f32"};
+  for (size_t i = 0; i < params->n; i++) {
+    const struct ws_kernel_param *p = &params->param[i];
+    OP(l, "load_param", types[p->type], ws_ptx_reg(&l->px, classes[p->type], p->name), p->name);
+  }
+}
+
+static struct ws_list param_lines(struct lower *l, const struct ws_params *params) {
+  static const char *const types[] = {[WS_PARAM_U64] = ".u64", [WS_PARAM_U32] = ".u32", [WS_PARAM_F32] = ".f32"};
+  const char **cell = WS_NEW_N(l->arena, const char *, params->n + 1);
+  for (size_t i = 0; i < params->n; i++)
+    cell[i] = ws_fmt(l->arena, "%s %s%s", types[params->param[i].type], params->param[i].name, i + 1 < params->n ? "," : "");
+  return (struct ws_list){params->n, 1, cell};
+}
+
+/* A string for a .file directive and a comment: no quotes, no line ends. */
+static const char *plain_path(struct lower *l, const char *path) {
+  char *s = ws_strdup(l->arena, path);
+  for (char *p = s; *p; p++)
+    if (*p == '"' || *p == '\\' || (unsigned char)*p < ' ') *p = '_';
+  return s;
+}
+
+struct ws_kernel_text *ws_lower(struct ws_schedule *s, const struct ws_templates *t, const char *spec_path) {
+  struct lower *l = WS_NEW(s->arena, struct lower);
+  size_t before = s->diags->errors;
+  l->arena = s->arena, l->s = s, l->diags = s->diags;
+  l->one_role = s->nprograms == 1 && s->threads == s->programs[0].role->warps * 32;
+  if (s->persistent) {
+    ws_error(l->diags, s->doc->work.launch->pos, "not-lowered", "a persistent launch is not lowered for %s yet: `launch: single`", s->target);
+    return NULL;
+  }
+  if (s->arch != 80) {
+    ws_error(l->diags, s->doc->ntargets ? s->doc->target_pos[0] : s->doc->pos, "not-lowered", "target %s is not lowered yet; sm_80 is", s->target);
+    return NULL;
+  }
+  ws_ptx_init(&l->px, l->arena, l->diags, t);
+  declare_fixed(l);
+  struct ws_buf code = {.arena = l->arena}, all = {.arena = l->arena}, out = {.arena = l->arena};
+  for (int i = 0; i < s->nprograms; i++) program(l, &s->programs[i], &code);
+  struct ws_params params = ws_kernel_params(s, l->used);
+  l->px.out = &all;
+  load_params(l, &params);
+  if (!l->one_role) {
+    ws_lower_named(l, WS_REG_B32, "cta_warp");
+    WS_OP0(&l->px, "cta_warp");
+  }
+  ws_buf_add(&all, code.s, code.n);
+  WS_OP0(&l->px, "finish");
+  l->px.out = &out;
+  struct ws_list lists[] = {param_lines(l, &params), ws_ptx_reg_lines(&l->px)};
+  const char *args[] = {ws_manifest_text(s, &params), ws_fmt(l->arena, "%d.%d", l->px.version / 10, l->px.version % 10), s->target,
+                        plain_path(l, spec_path), s->name, ws_lower_int(l, s->threads), ws_lower_int(l, s->ctas ? s->ctas : 1), all.s};
+  ws_ptx_op_list(&l->px, "module", args, sizeof args / sizeof *args, lists, 2);
+  if (s->diags->errors > before) return NULL;
+  struct ws_kernel_text *k = WS_NEW(l->arena, struct ws_kernel_text);
+  k->name = s->name, k->ptx = out.s, k->ptx_len = out.n;
+  return k;
+}

@@ -1,0 +1,135 @@
+/* gen/lower: the only place where a statement meets a target (here: mma.sync, sm_80 and later).
+ *
+ *   lower.c    the kernel: parameters, roles, statements in order, manifest facts
+ *   tile.c     register tiles: which register holds which element
+ *   expr.c     elementwise expressions, row reductions, masks
+ *   uniform.c  values that all threads share: indices, lists, conditions
+ *   product.c  mma.sync and its fragments
+ *   copy.c     global and shared memory: cp.async rings, stores, writes
+ *   loop.c     work tiles, lists of blocks, copies of a loop body
+ *
+ * Code is emitted through templates only. Three texts grow side by side: what a program computes once at its start
+ * (lane offsets), what a work tile computes once (pointers, list bounds), and the statements. */
+#ifndef WS_LOWER_H
+#define WS_LOWER_H
+#include "ptx/ptx.h"
+#include "schedule/schedule.h"
+
+/* A register tile. Layout acc (mma.sync C fragments, PTX ISA "Matrix Fragments for mma.m16n8k16"): the rows of the tile are
+ * split over the warps of the role; thread element e = (mi * nt + ni) * 4 + i is row 16 mi + g + 8 (i / 2), column
+ * 8 ni + 2 t + i % 2, with g = lane / 4, t = lane % 4. A tile of 16-bit elements packs pairs: register e / 2. A row vector
+ * has one register for each of the 2 mt rows of a thread, equal in the four lanes of a quad. Layout a (A fragments) has the
+ * register order of a packed acc tile. */
+struct tile {
+  const char **reg;
+  int n;
+  int mt, nt;          /* m-tiles of 16 rows, n-tiles of 8 columns; nt = 0: row vector; mt = 0: one uniform value */
+  bool packed;         /* two 16-bit elements a register */
+};
+
+/* How threads share the 16-byte units of a tile in a copy: thread -> (row, unit), rows a pass, passes. */
+struct copy_map {
+  int units, rows_pass, passes, active, rows;
+  struct ws_smem_layout layout;
+  const char *row, *unit_bytes;    /* registers: row and byte of this thread's unit in pass 0 */
+  const char *idle;                /* predicate of threads without a unit, NULL if none */
+  const char *smem[8];             /* shared-memory offset in pass 0, by the XOR that later passes need; see copy.c */
+};
+
+/* Lane offsets of one way to read fragments from one layout. */
+struct frag_map {
+  enum frag_kind { FRAG_A, FRAG_B, FRAG_BT, FRAG_C } kind;
+  struct ws_smem_layout layout;
+  int warp_rows;
+  const char *offset[8];           /* by the low bits of the unit */
+};
+
+struct pointer {                   /* a tensor tile's address for one copy_map, by work tile */
+  const struct ws_tensor *tensor;
+  const struct copy_map *map;
+  const char *base, *pass;         /* thread's address in block 0; bytes from pass to pass */
+  const char *block;               /* bytes from block to block */
+};
+
+enum tri { NO, YES, UNKNOWN };
+
+struct ring_state {                /* by pipeline and element */
+  const char *fill, *drain;        /* registers: byte offset of the slot next filled / next waited for; NULL = one stage */
+};
+
+struct lower {
+  struct ws_arena *arena;
+  struct ws_schedule *s;
+  struct ws_diags *diags;
+  struct ws_ptx px;
+  struct ws_programm *prog;
+  struct ws_buf *start, *tile_start; /* see above */
+  struct tile *var;                /* by variable */
+  const char **handle;             /* by handle: register with the slot's byte offset; "" = a static place */
+  struct ring_state *ring;         /* by pipeline * 64 + element */
+  struct copy_map *maps[32];
+  int nmaps;
+  struct frag_map *frags[32];
+  int nfrags;
+  struct pointer *pointers[32];
+  int npointers;
+  struct iter_state {              /* by loop variable */
+    const char *index;             /* register: block number */
+    enum tri masked, first;        /* known in this copy of the body */
+  } *iter;
+  const char *limits;              /* non-NULL once kv bounds exist for this tile */
+  bool used[4];                    /* problem scalars that the code reads */
+  int temp[WS_REG_CLASSES];        /* temporaries of the current statement */
+  int hoisting;                    /* temporaries come from another name while hoisted code is written */
+  bool one_role;
+};
+
+#define OP(L, TMPL, ...) WS_OP(&(L)->px, TMPL, __VA_ARGS__)
+
+/* lower.c */
+void ws_lower_acts(struct lower *l, struct ws_acts *acts);
+const char *ws_lower_temp(struct lower *l, enum ws_reg_class c);   /* lives to the end of the statement */
+const char *ws_lower_int(struct lower *l, long v);
+const char *ws_lower_named(struct lower *l, enum ws_reg_class c, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void ws_lower_comment(struct lower *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+struct ws_buf *ws_lower_hoist(struct lower *l, struct ws_buf *to); /* emit into `to`; returns what to restore */
+void ws_lower_restore(struct lower *l, struct ws_buf *old);
+
+/* tile.c */
+struct tile ws_tile_make(struct lower *l, const char *name, int rows, int cols, enum ws_type t, enum ws_layout lay);
+struct tile *ws_tile_of(struct lower *l, const struct ws_var *v);
+const char *ws_tile_element(const struct tile *t, int e, int nt);  /* element e of an acc tile with nt n-tiles, broadcast */
+int ws_warp_rows(const struct lower *l, int rows);
+
+/* expr.c */
+void ws_lower_assign(struct lower *l, struct ws_acts *acts, size_t index);
+struct tile ws_lower_value(struct lower *l, struct ws_node *x);    /* into fresh registers, or a variable's own */
+
+/* uniform.c */
+const char *ws_uniform_int(struct lower *l, const struct ws_node *x);
+const char *ws_uniform_pred(struct lower *l, const struct ws_node *x, bool *negated); /* NULL + *negated: constant */
+enum tri ws_uniform_static(struct lower *l, const struct ws_node *x);
+const char *ws_scalar(struct lower *l, const struct ws_problem_scalar *p);
+
+/* product.c */
+void ws_lower_product(struct lower *l, struct ws_act *a);
+struct tile ws_lower_read_a(struct lower *l, const struct ws_mem *m, const char *name, const struct tile *into);
+const struct frag_map *ws_frag_map(struct lower *l, enum frag_kind k, const struct ws_smem_layout *lay, int warp_rows);
+const char *ws_slot_base(struct lower *l, const struct ws_mem *m, long *imm);
+
+/* copy.c */
+void ws_lower_load(struct lower *l, struct ws_act *a);
+void ws_lower_store(struct lower *l, struct ws_act *a);
+void ws_lower_write(struct lower *l, struct ws_act *a);
+const char *ws_acc_row(struct lower *l, int warp_rows);            /* first row of this lane in an accumulator */
+
+/* loop.c */
+void ws_lower_for(struct lower *l, struct ws_act *a);
+const char *ws_list_count(struct lower *l, const struct ws_problem_list *list); /* number of blocks of this tile */
+const char *ws_list_clear(struct lower *l, const struct ws_problem_list *list); /* blocks before this one need no mask */
+const char *ws_row_origin(struct lower *l);                                     /* first row of the work tile */
+
+struct ws_kernel_text;
+/* Lowers one schedule. NULL after an error. */
+struct ws_kernel_text *ws_lower(struct ws_schedule *s, const struct ws_templates *t, const char *spec_path);
+#endif

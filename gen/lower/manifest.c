@@ -1,0 +1,84 @@
+#include "manifest.h"
+#include <string.h>
+
+#ifndef WS_VERSION
+#define WS_VERSION "0"
+#endif
+
+static void add(const struct ws_schedule *s, struct ws_params *p, enum ws_param_type type, const char *name, const char *source) {
+  *WS_PUSH(s->arena, p->param, p->n, p->cap) = (struct ws_kernel_param){type, name, source};
+}
+
+/* Run-time extents of the problem, each once, in the order of the tensors. */
+static size_t extents(const struct ws_schedule *s, const char **dim) {
+  size_t n = 0;
+  for (int i = 0; i < s->ntensors; i++)
+    for (int k = 0; k < s->tensors[i].ndims; k++) {
+      const char *d = s->tensors[i].dim[k];
+      bool seen = !d;
+      for (size_t q = 0; q < n; q++) seen |= d && !strcmp(dim[q], d);
+      if (!seen && n < 16) dim[n++] = d;
+    }
+  return n;
+}
+
+struct ws_params ws_kernel_params(const struct ws_schedule *s, const bool *used) {
+  struct ws_params p = {0};
+  struct ws_arena *a = s->arena;
+  for (int i = 0; i < s->ntensors; i++) {
+    const struct ws_tensor *t = &s->tensors[i];
+    add(s, &p, WS_PARAM_U64, ws_fmt(a, "%s_data", t->name), ws_fmt(a, "%s.data", t->name));
+    for (int k = 0; k < t->ndims; k++)
+      if (t->ndims < 4 || k < t->ndims - 1)
+        add(s, &p, WS_PARAM_U64, ws_fmt(a, "%s_stride_%s", t->name, t->dim[k]), ws_fmt(a, "%s.stride.%s", t->name, t->dim[k]));
+  }
+  const char *dim[16];
+  size_t n = extents(s, dim);
+  for (size_t i = 0; i < n; i++)
+    if (strcmp(dim[i], "batch")) add(s, &p, WS_PARAM_U32, dim[i], dim[i]);
+  for (size_t i = 0; i < s->problem->nscalars; i++) {
+    const struct ws_problem_scalar *c = &s->problem->scalars[i];
+    if (used[i] && c->arg)
+      add(s, &p, WS_PARAM_F32, c->name, c->factor == 1 ? c->arg : ws_fmt(a, "%s * %.17g", c->arg, c->factor));
+  }
+  return p;
+}
+
+static void line_set(const struct ws_param_value *p, struct ws_buf *o) {
+  const struct ws_static *v = &p->value;
+  ws_buf_printf(o, "// set: %s ", p->name);
+  switch (v->kind) {
+  case WS_ST_INT: ws_buf_printf(o, "%ld\n", v->i); break;
+  case WS_ST_FLOAT: ws_buf_printf(o, "%.17g\n", v->f); break;
+  case WS_ST_BOOL: ws_buf_printf(o, "%s\n", v->i ? "true" : "false"); break;
+  case WS_ST_TYPE: ws_buf_printf(o, "%s\n", ws_type_name(v->type)); break;
+  case WS_ST_NAME: ws_buf_printf(o, "%s\n", v->name); break;
+  }
+}
+
+static void line_tensor(const struct ws_tensor *t, struct ws_buf *o) {
+  ws_buf_printf(o, "// tensor: %s %s %s [", t->name, t->out ? "out" : "in", ws_type_name(t->type));
+  for (int k = 0; k < t->ndims; k++) {
+    if (t->dim[k])
+      ws_buf_printf(o, "%s%s", k ? ", " : "", t->dim[k]);
+    else
+      ws_buf_printf(o, "%s%ld", k ? ", " : "", t->fixed[k]);
+  }
+  ws_buf_printf(o, "] align %d\n", t->ndims >= 4 ? 16 : 4);
+}
+
+const char *ws_manifest_text(const struct ws_schedule *s, const struct ws_params *params) {
+  static const char *const types[] = {[WS_PARAM_U64] = "u64", [WS_PARAM_U32] = "u32", [WS_PARAM_F32] = "f32"};
+  struct ws_buf o = {.arena = s->arena};
+  ws_buf_printf(&o, "// warpscore manifest 1\n// tool: warpscore %s\n// schedule: %s\n// entry: %s\n// target: %s\n// problem: %s\n", WS_VERSION, s->name,
+                s->name, s->target, s->problem->name);
+  for (size_t i = 0; i < s->nparams; i++) line_set(&s->params[i], &o);
+  for (int i = 0; i < s->ntensors; i++) line_tensor(&s->tensors[i], &o);
+  const struct ws_tensor *q = &s->tensors[0];
+  ws_buf_printf(&o, "// scalar: scale f32 rsqrt %ld\n// multiple: heads kv_heads\n", q->fixed[q->ndims - 1]);
+  for (size_t i = 0; i < params->n; i++) ws_buf_printf(&o, "// param: %s %s\n", types[params->param[i].type], params->param[i].source);
+  ws_buf_printf(&o, "// grid: %s/%d * heads * batch\n", s->problem->work_dim, s->tile_rows);
+  ws_buf_printf(&o, "// block: %d\n// shared: %ld\n", s->threads, s->smem_bytes);
+  ws_buf_puts(&o, "// lse_base: e\n// checked: no\n// end manifest");
+  return o.s;
+}

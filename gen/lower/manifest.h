@@ -1,0 +1,20 @@
+/* The kernel's parameters and the manifest that tells the loader about them (runtime/README.md). */
+#ifndef WS_MANIFEST_H
+#define WS_MANIFEST_H
+#include "schedule/schedule.h"
+
+enum ws_param_type { WS_PARAM_U64, WS_PARAM_U32, WS_PARAM_F32 };
+struct ws_kernel_param {
+  enum ws_param_type type;
+  const char *name;     /* in the PTX */
+  const char *source;   /* in the manifest: what the loader puts there */
+};
+struct ws_params {
+  struct ws_kernel_param *param;
+  size_t n, cap;
+};
+
+/* Data and strides of every tensor, the run-time extents, the scalars that the code reads. */
+struct ws_params ws_kernel_params(const struct ws_schedule *s, const bool *scalar_used);
+const char *ws_manifest_text(const struct ws_schedule *s, const struct ws_params *params);
+#endif

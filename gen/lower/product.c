@@ -1,0 +1,159 @@
+/* mma.sync products and the fragments they eat.
+ *
+ * Shared-memory tiles are swizzled (struct ws_smem_layout): the 16-byte unit u of row r lies at unit u ^ ((r >> shift) & mask).
+ * Fragment rows start at multiples of 8, so the XOR depends on the lane alone; for the low bits of u it is folded into a
+ * few lane offsets, computed once a program, and everything else is an immediate. */
+#include "lower.h"
+#include <string.h>
+
+/* --- lane offsets --- */
+
+static const char *const frag_names[] = {"frag_a", "frag_b", "frag_bt", "frag_c"};
+static const char *const frag_templates[] = {"lanes_a", "lanes_b", "lanes_bt", "lanes_c"};
+static const char *const frag_words[] = {"A fragments", "B fragments of a [n, k] tile", "B fragments of a [k, n] tile", "accumulator pairs"};
+
+const struct frag_map *ws_frag_map(struct lower *l, enum frag_kind k, const struct ws_smem_layout *lay, int warp_rows) {
+  if (k == FRAG_B || k == FRAG_BT) warp_rows = 0; /* every warp reads all of B */
+  for (int i = 0; i < l->nfrags; i++)
+    if (l->frags[i]->kind == k && !memcmp(&l->frags[i]->layout, lay, sizeof *lay) && l->frags[i]->warp_rows == warp_rows) return l->frags[i];
+  struct frag_map *f = WS_NEW(l->arena, struct frag_map);
+  *f = (struct frag_map){.kind = k, .layout = *lay, .warp_rows = warp_rows};
+  if (l->nfrags == 32) {
+    ws_error(l->diags, l->prog->decl->pos, "not-lowered", "more than 32 ways to read shared memory in one program");
+    return f;
+  }
+  const char *name = ws_fmt(l->arena, "%s%d", frag_names[k], l->nfrags);
+  l->frags[l->nfrags++] = f;
+  struct ws_buf *old = ws_lower_hoist(l, l->start);
+  ws_lower_comment(l, "lane offsets of %s, rows of %d bytes%s", frag_words[k], lay->pitch, lay->mask ? ", swizzled" : "");
+  const char **reg = ws_ptx_regs(&l->px, WS_REG_B32, name, (size_t)lay->mask + 1);
+  OP(l, frag_templates[k], reg[0], ws_lower_int(l, lay->pitch), ws_lower_int(l, warp_rows), ws_lower_int(l, lay->shift), ws_lower_int(l, lay->mask),
+     ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B32));
+  for (int u = 0; u <= lay->mask; u++) {
+    f->offset[u] = reg[u];
+    if (u && (k == FRAG_C || u % 2 == 0)) OP(l, "xor_b32", reg[u], reg[0], ws_lower_int(l, u * 16));
+  }
+  ws_lower_restore(l, old);
+  return f;
+}
+
+/* Where a tile starts: a register (its slot) or "" and, in *imm, what is known at generation. */
+const char *ws_slot_base(struct lower *l, const struct ws_mem *m, long *imm) {
+  const struct ws_bufferm *b = m->buffer;
+  *imm = 0;
+  if (m->handle && *l->handle[m->handle->index]) return l->handle[m->handle->index];
+  *imm = b->offset + ((long)m->element * b->stages + m->stage) * b->bytes;
+  return "";
+}
+
+/* Registers for the lane offsets of a tile: the map's own for a static place, else slot + offset. */
+struct place {
+  const char *reg[8];
+  long imm;
+};
+
+static struct place place_of(struct lower *l, const struct frag_map *f, const struct ws_mem *m, int step) {
+  struct place p = {.imm = 0};
+  const char *slot = ws_slot_base(l, m, &p.imm);
+  for (int u = 0; u <= f->layout.mask; u += step) {
+    p.reg[u] = f->offset[u];
+    if (!*slot) continue;
+    p.reg[u] = ws_lower_temp(l, WS_REG_B32);
+    OP(l, "add_s32", p.reg[u], f->offset[u], slot);
+  }
+  return p;
+}
+
+/* The address of row0 + rows, unit u: register and immediate. */
+static const char *address(struct lower *l, const struct place *p, const struct frag_map *f, long row, long unit, const char **imm) {
+  long low = unit & f->layout.mask;
+  *imm = ws_lower_int(l, p->imm + row * f->layout.pitch + (unit - low) * 16);
+  return p->reg[low];
+}
+
+static const char *element_type(enum ws_type t) { return t == WS_BF16 ? "bf16" : "f16"; }
+
+struct tile ws_lower_read_a(struct lower *l, const struct ws_mem *m, const char *name, const struct tile *into) {
+  (void)name;
+  struct tile t = *into;
+  if (m->space != WS_SMEM || m->transposed || ws_type_bits(m->buffer->type) != 16 || !t.packed || m->cols % 16) {
+    ws_error(l->diags, m->pos, "not-lowered", "read: only 16-bit A operands from shared memory are lowered for %s", l->s->target);
+    return t;
+  }
+  const struct frag_map *f = ws_frag_map(l, FRAG_A, &m->buffer->layout, ws_warp_rows(l, m->rows));
+  struct place p = place_of(l, f, m, 2);
+  for (int mi = 0; mi < t.mt; mi++)
+    for (int kt = 0; kt < t.nt / 2; kt++) {
+      const char *imm, *reg = address(l, &p, f, m->row0 + mi * 16, m->col0 / 8 + kt * 2, &imm), **a = &t.reg[(mi * t.nt + 2 * kt) * 2];
+      OP(l, "ldmatrix", a[0], a[1], a[2], a[3], reg, imm);
+    }
+  return t;
+}
+
+/* --- the product --- */
+
+struct operands {
+  struct lower *l;
+  const struct ws_act *act;
+  struct tile d, a;             /* a.n = 0: from shared memory, step by step */
+  const struct frag_map *fa, *fb;
+  struct place pa, pb;
+  const char **b;               /* fragment registers: 4 for each pair of n-tiles and each step held */
+  const char **areg;
+  int held;                     /* k steps whose fragments are live at once */
+  int pairs;
+};
+
+static void load_b(struct operands *o, int kt) {
+  const struct ws_mem *m = o->act->b_mem;
+  for (int np = 0; np < o->pairs; np++) {
+    long row = m->transposed ? m->row0 + np * 16 : m->row0 + kt * 16, unit = m->transposed ? m->col0 / 8 + kt * 2 : m->col0 / 8 + np * 2;
+    const char *imm, *reg = address(o->l, &o->pb, o->fb, row, unit, &imm), **b = &o->b[(kt % o->held * o->pairs + np) * 4];
+    OP(o->l, m->transposed ? "ldmatrix" : "ldmatrix_trans", b[0], b[1], b[2], b[3], reg, imm);
+  }
+}
+
+static void load_a(struct operands *o, int kt) {
+  const struct ws_mem *m = o->act->a_mem;
+  for (int mi = 0; m && mi < o->d.mt; mi++) {
+    const char *imm, *reg = address(o->l, &o->pa, o->fa, m->row0 + mi * 16, m->col0 / 8 + kt * 2, &imm), **a = &o->areg[(kt % o->held * o->d.mt + mi) * 4];
+    OP(o->l, "ldmatrix", a[0], a[1], a[2], a[3], reg, imm);
+  }
+}
+
+static void multiply(struct operands *o, int kt, bool fresh) {
+  struct lower *l = o->l;
+  const char *type = element_type(o->act->b_mem->buffer->type);
+  for (int nt = 0; nt < o->d.nt; nt++)
+    for (int mi = 0; mi < o->d.mt; mi++) {
+      const char **a = o->a.n ? &o->a.reg[(mi * o->a.nt + 2 * kt) * 2] : &o->areg[(kt % o->held * o->d.mt + mi) * 4];
+      const char **b = &o->b[(kt % o->held * o->pairs + nt / 2) * 4 + nt % 2 * 2], **d = &o->d.reg[(mi * o->d.nt + nt) * 4];
+      if (fresh)
+        OP(l, "mma_first", type, d[0], d[1], d[2], d[3], a[0], a[1], a[2], a[3], b[0], b[1], ws_lower_named(l, WS_REG_F32, "zero"));
+      else
+        OP(l, "mma", type, d[0], d[1], d[2], d[3], a[0], a[1], a[2], a[3], b[0], b[1]);
+    }
+}
+
+void ws_lower_product(struct lower *l, struct ws_act *act) {
+  const struct ws_mem *b = act->b_mem, *am = act->a_mem;
+  struct operands o = {.l = l, .act = act, .d = *ws_tile_of(l, act->dst), .held = act->ahead + 1};
+  int ksteps = (b->transposed ? b->cols : b->rows) / 16;
+  if (act->a)
+    o.a = ws_lower_value(l, act->a);
+  else {
+    o.fa = ws_frag_map(l, FRAG_A, &am->buffer->layout, ws_warp_rows(l, am->rows));
+    o.pa = place_of(l, o.fa, am, 2);
+  }
+  o.fb = ws_frag_map(l, b->transposed ? FRAG_B : FRAG_BT, &b->buffer->layout, 0);
+  o.pb = place_of(l, o.fb, b, 2);
+  o.pairs = o.d.nt / 2;
+  if (o.held > ksteps) o.held = ksteps;
+  o.b = ws_ptx_regs(&l->px, WS_REG_B32, "frag_b", (size_t)(o.held * o.pairs * 4));
+  if (am) o.areg = ws_ptx_regs(&l->px, WS_REG_B32, "frag_a", (size_t)(o.held * o.d.mt * 4));
+  for (int kt = 0; kt < o.held - 1; kt++) load_a(&o, kt), load_b(&o, kt);
+  for (int kt = 0; kt < ksteps; kt++) {
+    if (kt + o.held - 1 < ksteps) load_a(&o, kt + o.held - 1), load_b(&o, kt + o.held - 1);
+    multiply(&o, kt, !act->accumulate && kt == 0);
+  }
+}

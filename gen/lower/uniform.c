@@ -1,0 +1,112 @@
+/* Values that all threads of a CTA share: block numbers, list lengths, conditions. Signed 32-bit. */
+#include "lower.h"
+#include <string.h>
+
+const char *ws_scalar(struct lower *l, const struct ws_problem_scalar *p) {
+  if (!p->arg) return ws_ptx_float(&l->px, p->factor);
+  l->used[p - l->s->problem->scalars] = true;
+  return ws_lower_named(l, WS_REG_F32, "%s", p->name);
+}
+
+static const struct iter_state *state(const struct lower *l, const struct ws_node *x) { return &l->iter[x->iter->index]; }
+
+const char *ws_uniform_int(struct lower *l, const struct ws_node *x) {
+  const char *d;
+  switch (x->kind) {
+  case WS_N_CONST: return ws_lower_int(l, (long)x->value);
+  case WS_N_ITER: return state(l, x)->index;
+  case WS_N_LEN: return ws_list_count(l, x->list);
+  case WS_N_AT: {
+    if (!ws_schedule_block(l->s, x->list->dim)->descending) return ws_lower_int(l, x->count);
+    d = ws_lower_temp(l, WS_REG_B32);
+    OP(l, "add_s32", d, ws_list_count(l, x->list), ws_lower_int(l, -1 - x->count));
+    return d;
+  }
+  case WS_N_NEXT:
+    d = ws_lower_temp(l, WS_REG_B32);
+    OP(l, "add_s32", d, state(l, x)->index, ws_lower_int(l, x->iter->descending ? -x->count : x->count));
+    return d;
+  case WS_N_OP:
+    if (x->n == 2 && x->fn <= WS_F_MUL) {
+      static const char *const ops[] = {[WS_F_ADD] = "add_s32", [WS_F_SUB] = "sub_s32", [WS_F_MUL] = "mul_s32"};
+      const char *a = ws_uniform_int(l, x->arg[0]), *b = ws_uniform_int(l, x->arg[1]);
+      d = ws_lower_temp(l, WS_REG_B32);
+      OP(l, ops[x->fn], d, a, b);
+      return d;
+    }
+    break;
+  default: break;
+  }
+  ws_error(l->diags, x->pos, "not-lowered", "this is no uniform integer that %s code can compute", l->s->target);
+  return "0";
+}
+
+/* Is the condition known in this copy of the code? */
+enum tri ws_uniform_static(struct lower *l, const struct ws_node *x) {
+  enum tri a, b;
+  switch (x->kind) {
+  case WS_N_CONST: return x->value != 0 ? YES : NO;
+  case WS_N_IS_FIRST: return state(l, x)->first;
+  case WS_N_IS_MASKED: return state(l, x)->masked;
+  case WS_N_OP:
+    if (x->fn == WS_F_NOT) {
+      a = ws_uniform_static(l, x->arg[0]);
+      return a == UNKNOWN ? UNKNOWN : a == YES ? NO : YES;
+    }
+    if (x->fn != WS_F_AND && x->fn != WS_F_OR) return UNKNOWN;
+    a = ws_uniform_static(l, x->arg[0]), b = ws_uniform_static(l, x->arg[1]);
+    if (x->fn == WS_F_AND) return a == NO || b == NO ? NO : a == YES && b == YES ? YES : UNKNOWN;
+    return a == YES || b == YES ? YES : a == NO && b == NO ? NO : UNKNOWN;
+  default: return UNKNOWN;
+  }
+}
+
+static const char *compare(struct lower *l, const char *op, const char *a, const char *b) {
+  const char *p = ws_lower_temp(l, WS_REG_PRED);
+  OP(l, "compare_s32", op, p, a, b);
+  return p;
+}
+
+/* Block number of the first / last block of a loop's list. */
+static const char *end_of(struct lower *l, const struct ws_iter *it, bool first) {
+  if (first != it->descending) return "0";
+  const char *d = ws_lower_temp(l, WS_REG_B32);
+  OP(l, "add_s32", d, ws_list_count(l, it->list), "-1");
+  return d;
+}
+
+const char *ws_uniform_pred(struct lower *l, const struct ws_node *x, bool *negated) {
+  enum tri known = ws_uniform_static(l, x);
+  *negated = known == NO;
+  if (known != UNKNOWN) return NULL;
+  switch (x->kind) {
+  case WS_N_LEN: return compare(l, "gt", ws_uniform_int(l, x), "0");
+  case WS_N_HAS_NEXT:
+    if (x->iter->descending) return compare(l, "ge", state(l, x)->index, ws_lower_int(l, x->count));
+    return compare(l, "lt", ws_uniform_int(l, &(struct ws_node){.kind = WS_N_NEXT, .iter = x->iter, .count = x->count}), ws_list_count(l, x->iter->list));
+  case WS_N_IS_FIRST: return compare(l, "eq", state(l, x)->index, end_of(l, x->iter, true));
+  case WS_N_IS_LAST: return compare(l, "eq", state(l, x)->index, end_of(l, x->iter, false));
+  case WS_N_IS_MASKED: return compare(l, "ge", state(l, x)->index, ws_list_clear(l, x->iter->list));
+  case WS_N_OP: {
+    static const char *const ops[] = {[WS_F_EQ] = "eq", [WS_F_NE] = "ne", [WS_F_LT] = "lt", [WS_F_LE] = "le", [WS_F_GT] = "gt", [WS_F_GE] = "ge"};
+    bool neg = false;
+    if (x->fn == WS_F_NOT) {
+      const char *p = ws_uniform_pred(l, x->arg[0], &neg), *d = ws_lower_temp(l, WS_REG_PRED);
+      OP(l, "not_pred", d, p);
+      return d;
+    }
+    if (x->fn == WS_F_AND || x->fn == WS_F_OR) {
+      const char *a = ws_uniform_pred(l, x->arg[0], &neg), *b = ws_uniform_pred(l, x->arg[1], &neg);
+      if (!a || !b) return a ? a : b; /* the known side decides nothing */
+      const char *d = ws_lower_temp(l, WS_REG_PRED);
+      OP(l, x->fn == WS_F_AND ? "and_pred" : "or_pred", d, a, b);
+      return d;
+    }
+    if (x->fn >= WS_F_EQ && x->fn <= WS_F_GE) return compare(l, ops[x->fn], ws_uniform_int(l, x->arg[0]), ws_uniform_int(l, x->arg[1]));
+    break;
+  }
+  default: break;
+  }
+  ws_error(l->diags, x->pos, "not-lowered", "this condition is not uniform over the CTA: write `a if cond else b` for elements");
+  return NULL;
+}

@@ -1,0 +1,13 @@
+# Writes a C file that holds the template files: cmake -DROOT=templates -DOUT=file.c -P embed.cmake
+file(GLOB_RECURSE files RELATIVE ${ROOT} ${ROOT}/*.ptx)
+list(SORT files)
+set(text "#include \"ptx/template.h\"\nconst struct ws_template_file ws_template_files[] = {\n")
+foreach(f ${files})
+  file(READ ${ROOT}/${f} body)
+  string(REPLACE "\\" "\\\\" body "${body}")
+  string(REPLACE "\"" "\\\"" body "${body}")
+  string(REPLACE "\n" "\\n\"\n     \"" body "${body}")
+  string(APPEND text "    {\"${f}\",\n     \"${body}\"},\n")
+endforeach()
+string(APPEND text "    {0, 0}};\n")
+file(WRITE ${OUT} "${text}")

@@ -1,0 +1,72 @@
+#include "ptx.h"
+#include <math.h>
+#include <string.h>
+
+struct ws_reg_set {
+  const char *name;
+  enum ws_reg_class cls;
+  size_t n;                /* 0: one register without a number */
+  const char **names;
+};
+
+void ws_ptx_init(struct ws_ptx *p, struct ws_arena *a, struct ws_diags *d, const struct ws_templates *t) {
+  *p = (struct ws_ptx){.arena = a, .diags = d, .templates = t, .version = 70};
+}
+
+static struct ws_reg_set *set_named(struct ws_ptx *p, enum ws_reg_class c, const char *name, bool many) {
+  for (size_t i = p->nregs; i-- > 0;)
+    if (!strcmp(p->regs[i].name, name) && many == (p->regs[i].n > 0)) return &p->regs[i];
+  struct ws_reg_set *s = WS_PUSH(p->arena, p->regs, p->nregs, p->regs_cap);
+  *s = (struct ws_reg_set){.name = name, .cls = c};
+  return s;
+}
+
+const char *ws_ptx_reg(struct ws_ptx *p, enum ws_reg_class c, const char *name) {
+  struct ws_reg_set *s = set_named(p, c, name, false);
+  if (!s->names) {
+    s->names = WS_NEW_N(p->arena, const char *, 1);
+    s->names[0] = ws_fmt(p->arena, "%%%s", name);
+  }
+  return s->names[0];
+}
+
+const char **ws_ptx_regs(struct ws_ptx *p, enum ws_reg_class c, const char *name, size_t n) {
+  struct ws_reg_set *s = set_named(p, c, name, true);
+  if (n > s->n) {
+    const char **names = WS_NEW_N(p->arena, const char *, n);
+    for (size_t i = 0; i < n; i++) names[i] = i < s->n ? s->names[i] : ws_fmt(p->arena, "%%%s_%zu", name, i);
+    s->names = names, s->n = n;
+  }
+  return s->names;
+}
+
+const char *ws_ptx_label(struct ws_ptx *p, const char *what) { return ws_fmt(p->arena, "$%s_%u", what, p->labels++); }
+
+void ws_ptx_op_list(struct ws_ptx *p, const char *tmpl, const char *const *args, size_t n, const struct ws_list *lists, size_t nlists) {
+  int v = ws_template_expand(p->templates, tmpl, args, n, lists, nlists, p->out, p->diags);
+  if (v > p->version) p->version = v;
+}
+
+void ws_ptx_op(struct ws_ptx *p, const char *tmpl, const char *const *args, size_t n) { ws_ptx_op_list(p, tmpl, args, n, NULL, 0); }
+
+const char *ws_ptx_int(struct ws_ptx *p, long v) { return ws_fmt(p->arena, "%ld", v); }
+
+const char *ws_ptx_float(struct ws_ptx *p, double v) {
+  float f = (float)v;
+  uint32_t bits;
+  memcpy(&bits, &f, 4);
+  return ws_fmt(p->arena, "0f%08X", bits);
+}
+
+struct ws_list ws_ptx_reg_lines(struct ws_ptx *p) {
+  static const char *const types[] = {".pred", ".b32", ".f32", ".b64"};
+  const char **cell = WS_NEW_N(p->arena, const char *, p->nregs + 1);
+  size_t n = 0;
+  for (int c = 0; c < WS_REG_CLASSES; c++)
+    for (size_t i = 0; i < p->nregs; i++) {
+      const struct ws_reg_set *s = &p->regs[i];
+      if ((int)s->cls != c) continue;
+      cell[n++] = s->n ? ws_fmt(p->arena, "%s %%%s_<%zu>", types[c], s->name, s->n) : ws_fmt(p->arena, "%s %%%s", types[c], s->name);
+    }
+  return (struct ws_list){.n = n, .fields = 1, .cell = cell};
+}

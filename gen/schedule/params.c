@@ -1,0 +1,302 @@
+/* Parameters of a spec and everything that is known at generation. */
+#include "passes.h"
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+  const char *name;
+  enum ws_type type;
+  unsigned bits;
+} types[] = {{"f32", WS_F32, 32}, {"f16", WS_F16, 16}, {"bf16", WS_BF16, 16}, {"e4m3", WS_E4M3, 8}, {"e5m2", WS_E5M2, 8},
+             {"i32", WS_I32, 32}};
+
+unsigned ws_type_bits(enum ws_type t) {
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+    if (types[i].type == t) return types[i].bits;
+  return t == WS_BOOL ? 1 : 0;
+}
+
+const char *ws_type_name(enum ws_type t) {
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+    if (types[i].type == t) return types[i].name;
+  return t == WS_BOOL ? "bool" : "?";
+}
+
+static enum ws_type type_named(const char *name) {
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+    if (!strcmp(types[i].name, name)) return types[i].type;
+  return WS_T_NONE;
+}
+
+static struct ws_static st_int(long v) { return (struct ws_static){.kind = WS_ST_INT, .i = v, .f = (double)v}; }
+static struct ws_static st_bool(bool v) { return (struct ws_static){.kind = WS_ST_BOOL, .i = v, .f = v}; }
+static struct ws_static st_float(double v) { return (struct ws_static){.kind = WS_ST_FLOAT, .f = v}; }
+
+static const char *kind_name(enum ws_static_kind k) {
+  static const char *const names[] = {"an integer", "a number", "a bool", "a type", "a name"};
+  return names[k];
+}
+
+static bool evaluate_param(struct ws_schedule *s, struct ws_param_value *p, struct ws_pos use);
+
+static bool from_name(struct ws_schedule *s, const struct ws_env *env, const struct ws_expr *e, struct ws_static *out,
+                      bool *bad) {
+  for (; env; env = env->outer)
+    if (!strcmp(env->name, e->name)) return *out = st_int(env->value), true;
+  for (size_t i = 0; i < s->nparams; i++)
+    if (!strcmp(s->params[i].name, e->name)) {
+      if (!evaluate_param(s, &s->params[i], e->pos)) return *bad = true, false;
+      return *out = s->params[i].value, true;
+    }
+  if (!strcmp(e->name, "true") || !strcmp(e->name, "false")) return *out = st_bool(*e->name == 't'), true;
+  enum ws_type t = type_named(e->name);
+  if (t) return *out = (struct ws_static){.kind = WS_ST_TYPE, .type = t, .name = e->name}, true;
+  return false;
+}
+
+static bool is_number(const struct ws_static *v) { return v->kind == WS_ST_INT || v->kind == WS_ST_FLOAT; }
+static bool is_true(const struct ws_static *v) { return v->kind == WS_ST_FLOAT ? v->f != 0 : v->i != 0; }
+
+static bool equal(const struct ws_static *a, const struct ws_static *b) {
+  if (is_number(a) && is_number(b)) return a->f == b->f;
+  if (a->kind != b->kind) return false;
+  if (a->kind == WS_ST_TYPE) return a->type == b->type;
+  if (a->kind == WS_ST_NAME) return !strcmp(a->name, b->name);
+  return a->i == b->i;
+}
+
+static bool fail(struct ws_schedule *s, const struct ws_expr *e, bool *bad, const char *why) {
+  ws_error(s->diags, e->pos, "static-value", "%s", why);
+  *bad = true;
+  return false;
+}
+
+static bool integer_op(struct ws_schedule *s, const struct ws_expr *e, long a, long b, struct ws_static *out, bool *bad) {
+  long r = 0;
+  bool over = false;
+  switch (e->op) {
+  case WS_OP_ADD: over = __builtin_add_overflow(a, b, &r); break;
+  case WS_OP_SUB: over = __builtin_sub_overflow(a, b, &r); break;
+  case WS_OP_MUL: over = __builtin_mul_overflow(a, b, &r); break;
+  default:
+    if (b == 0) return fail(s, e, bad, "division by zero");
+    if (a == LONG_MIN && b == -1) return fail(s, e, bad, "integer overflow");
+    if (e->op == WS_OP_DIV && a % b) return *out = st_float((double)a / (double)b), true;
+    r = e->op == WS_OP_DIV ? a / b : a % b;
+  }
+  if (over) return fail(s, e, bad, "integer overflow");
+  *out = st_int(r);
+  return true;
+}
+
+static bool binary(struct ws_schedule *s, const struct ws_expr *e, const struct ws_static *a, const struct ws_static *b,
+                   struct ws_static *out, bool *bad) {
+  if (e->op == WS_OP_EQ) return *out = st_bool(equal(a, b)), true;
+  if (e->op == WS_OP_NE) return *out = st_bool(!equal(a, b)), true;
+  if (!is_number(a) || !is_number(b)) {
+    const struct ws_expr *at = e->arg[is_number(a)];
+    ws_error(s->diags, at->pos, "static-value", "expected a number here, found %s", kind_name((is_number(a) ? b : a)->kind));
+    return *bad = true, false;
+  }
+  switch (e->op) {
+  case WS_OP_LT: return *out = st_bool(a->f < b->f), true;
+  case WS_OP_LE: return *out = st_bool(a->f <= b->f), true;
+  case WS_OP_GT: return *out = st_bool(a->f > b->f), true;
+  case WS_OP_GE: return *out = st_bool(a->f >= b->f), true;
+  default: break;
+  }
+  if (a->kind == WS_ST_INT && b->kind == WS_ST_INT) return integer_op(s, e, a->i, b->i, out, bad);
+  if (e->op == WS_OP_MOD) return fail(s, e, bad, "`%` takes integers");
+  if (e->op == WS_OP_DIV && b->f == 0) return fail(s, e, bad, "division by zero");
+  double r = e->op == WS_OP_ADD ? a->f + b->f : e->op == WS_OP_SUB ? a->f - b->f : e->op == WS_OP_MUL ? a->f * b->f : a->f / b->f;
+  *out = st_float(r);
+  return true;
+}
+
+static bool extreme(struct ws_schedule *s, const struct ws_env *env, const struct ws_expr *e, struct ws_static *out, bool *bad) {
+  bool max = !strcmp(e->name, "max");
+  if ((!max && strcmp(e->name, "min")) || !e->n) return false;
+  for (size_t i = 0; i < e->n; i++) {
+    struct ws_static v;
+    if (!ws_static_try(s, env, e->arg[i], &v, bad)) return false;
+    if (!is_number(&v)) return fail(s, e->arg[i], bad, "expected a number here");
+    if (!i || (max ? v.f > out->f : v.f < out->f)) *out = v;
+  }
+  return true;
+}
+
+bool ws_static_try(struct ws_schedule *s, const struct ws_env *env, const struct ws_expr *e, struct ws_static *out, bool *bad) {
+  struct ws_static a, b;
+  switch (e->kind) {
+  case WS_E_NUMBER: return *out = e->is_int ? st_int((long)e->number) : st_float(e->number), true;
+  case WS_E_NAME: return from_name(s, env, e, out, bad);
+  case WS_E_CALL: return extreme(s, env, e, out, bad);
+  case WS_E_UNARY:
+    if (!ws_static_try(s, env, e->arg[0], &a, bad)) return false;
+    if (e->op == WS_OP_NOT) return *out = st_bool(!is_true(&a)), true;
+    if (!is_number(&a)) return fail(s, e, bad, "`-` takes a number");
+    return *out = a.kind == WS_ST_INT ? st_int(-a.i) : st_float(-a.f), true;
+  case WS_E_SELECT:
+    if (!ws_static_try(s, env, e->arg[0], &a, bad)) return false;
+    return ws_static_try(s, env, e->arg[is_true(&a) ? 1 : 2], out, bad);
+  case WS_E_BINARY:
+    if (!ws_static_try(s, env, e->arg[0], &a, bad)) return false;
+    if (e->op == WS_OP_AND && !is_true(&a)) return *out = st_bool(false), true;
+    if (e->op == WS_OP_OR && is_true(&a)) return *out = st_bool(true), true;
+    if (!ws_static_try(s, env, e->arg[1], &b, bad)) return false;
+    if (e->op == WS_OP_AND || e->op == WS_OP_OR) return *out = st_bool(is_true(&b)), true;
+    return binary(s, e, &a, &b, out, bad);
+  default: return false;
+  }
+}
+
+bool ws_static_need(struct ws_schedule *s, const struct ws_env *env, const struct ws_expr *e, struct ws_static *out,
+                    const char *what) {
+  bool bad = false;
+  if (ws_static_try(s, env, e, out, &bad)) return true;
+  if (!bad) {
+    if (e->kind == WS_E_NAME) {
+      const char **known = WS_NEW_N(s->arena, const char *, s->nparams + 1);
+      for (size_t i = 0; i < s->nparams; i++) known[i] = s->params[i].name;
+      ws_unknown(s, e->pos, "parameter", e->name, known, s->nparams);
+    } else
+      ws_error(s->diags, e->pos, "not-static", "%s must be known at generation: use numbers and parameters", what);
+  }
+  return false;
+}
+
+bool ws_static_int(struct ws_schedule *s, const struct ws_env *env, const struct ws_expr *e, long lo, long hi, const char *what,
+                   long *out) {
+  struct ws_static v;
+  if (!ws_static_need(s, env, e, &v, what)) return false;
+  if (v.kind != WS_ST_INT) {
+    ws_error(s->diags, e->pos, "static-value", "%s must be an integer, found %s", what,
+             v.kind == WS_ST_FLOAT ? ws_fmt(s->arena, "%g", v.f) : kind_name(v.kind));
+    return false;
+  }
+  if (v.i < lo || v.i > hi) {
+    if (hi == LONG_MAX)
+      ws_error(s->diags, e->pos, "range", "%s must be at least %ld, found %ld", what, lo, v.i);
+    else
+      ws_error(s->diags, e->pos, "range", "%s must be from %ld to %ld, found %ld", what, lo, hi, v.i);
+    return false;
+  }
+  *out = v.i;
+  return true;
+}
+
+/* --- parameters --- */
+
+/* A choice or default of a parameter of type `name` is the name itself; of type `type`, a type. */
+static bool literal(struct ws_schedule *s, const struct ws_param *d, const struct ws_expr *e, struct ws_static *out) {
+  if (d->type && !strcmp(d->type, "name")) {
+    if (e->kind != WS_E_NAME) {
+      ws_error(s->diags, e->pos, "param-type", "parameter `%s` is a name", d->name);
+      return false;
+    }
+    *out = (struct ws_static){.kind = WS_ST_NAME, .name = e->name};
+    return true;
+  }
+  return ws_static_need(s, NULL, e, out, ws_fmt(s->arena, "the value of `%s`", d->name));
+}
+
+static bool fits(const struct ws_param *d, struct ws_static *v) {
+  if (!d->type || !strcmp(d->type, "name")) return true;
+  if (!strcmp(d->type, "int")) return v->kind == WS_ST_INT;
+  if (!strcmp(d->type, "bool")) return v->kind == WS_ST_BOOL;
+  if (!strcmp(d->type, "type")) return v->kind == WS_ST_TYPE;
+  if (!is_number(v)) return false;
+  v->kind = WS_ST_FLOAT;
+  return true;
+}
+
+static bool allowed(struct ws_schedule *s, struct ws_param_value *p, struct ws_pos pos) {
+  struct ws_buf list = {.arena = s->arena};
+  for (size_t i = 0; i < p->decl->nchoices; i++) {
+    struct ws_static c;
+    if (!literal(s, p->decl, p->decl->choices[i], &c)) return false;
+    if (equal(&c, &p->value)) return true;
+    if (i) ws_buf_puts(&list, ", ");
+    ws_expr_print(p->decl->choices[i], &list);
+  }
+  if (!p->decl->nchoices) return true;
+  ws_error(s->diags, pos, "param-choice", "`%s` is not one of the choices of parameter `%s`: %s",
+           p->override ? p->override : "the default", p->name, list.s);
+  return false;
+}
+
+static bool evaluate_param(struct ws_schedule *s, struct ws_param_value *p, struct ws_pos use) {
+  if (p->state == 2) return p->value.kind != WS_ST_NAME || p->value.name;
+  if (p->state == 1) {
+    ws_error(s->diags, use, "param-cycle", "parameter `%s` depends on itself", p->name);
+    return false;
+  }
+  p->state = 1;
+  const struct ws_expr *e = p->decl->value;
+  struct ws_pos pos = p->pos;
+  if (p->override) {
+    struct ws_diags quiet = {.arena = s->arena, .source = s->diags->source};
+    e = ws_spec_parse_expr(p->override, s->arena, &quiet);
+    if (quiet.errors || !e) {
+      ws_error(s->diags, (struct ws_pos){0, 0, 0}, "define", "-D %s=%s: not a value", p->name, p->override);
+      e = NULL;
+    } else {
+      struct ws_expr *at = WS_NEW(s->arena, struct ws_expr);
+      *at = *e;
+      at->pos = p->pos;
+      e = at;
+    }
+  } else if (!e)
+    ws_error(s->diags, pos, "param-value", "parameter `%s` has neither a default nor a value from -D", p->name);
+  bool ok = e && literal(s, p->decl, e, &p->value);
+  if (ok && !fits(p->decl, &p->value)) {
+    ws_error(s->diags, e->pos, "param-type", "parameter `%s` is %s, found %s", p->name, p->decl->type,
+             kind_name(p->value.kind));
+    ok = false;
+  }
+  if (ok) ok = allowed(s, p, e->pos);
+  p->state = 2;
+  if (!ok) p->value = (struct ws_static){.kind = WS_ST_NAME}; /* reported; later uses stay quiet */
+  return ok;
+}
+
+void ws_pass_params(struct ws_schedule *s, const struct ws_define *defines, size_t ndefines) {
+  const struct ws_document *doc = s->doc;
+  s->nparams = doc->nparams;
+  s->params = WS_NEW_N(s->arena, struct ws_param_value, doc->nparams);
+  const char **names = WS_NEW_N(s->arena, const char *, doc->nparams + 1);
+  for (size_t i = 0; i < doc->nparams; i++) {
+    names[i] = doc->params[i].name;
+    s->params[i] = (struct ws_param_value){.name = names[i], .pos = doc->params[i].pos, .decl = &doc->params[i]};
+  }
+  for (size_t k = 0; k < ndefines; k++) {
+    bool found = false;
+    for (size_t i = 0; i < s->nparams; i++)
+      if (!strcmp(names[i], defines[k].name)) s->params[i].override = defines[k].value, found = true;
+    if (!found)
+      ws_unknown(s, (struct ws_pos){0, 0, 0}, "parameter in -D", defines[k].name, names, s->nparams);
+  }
+  for (size_t i = 0; i < s->nparams; i++) evaluate_param(s, &s->params[i], s->params[i].pos);
+}
+
+const struct ws_static *ws_schedule_param(const struct ws_schedule *s, const char *name) {
+  for (size_t i = 0; i < s->nparams; i++)
+    if (!strcmp(s->params[i].name, name)) return &s->params[i].value;
+  return NULL;
+}
+
+void ws_unknown(struct ws_schedule *s, struct ws_pos pos, const char *what, const char *name, const char *const *known,
+                size_t n) {
+  const char *near = ws_nearest(name, known, n);
+  struct ws_buf list = {.arena = s->arena};
+  for (size_t i = 0; i < n && i < 16; i++) ws_buf_printf(&list, "%s%s", i ? ", " : "", known[i]);
+  if (near)
+    ws_error(s->diags, pos, "unknown-name", "unknown %s `%s`; did you mean `%s`?", what, name, near);
+  else if (n)
+    ws_error(s->diags, pos, "unknown-name", "unknown %s `%s`; there is %s", what, name, list.s);
+  else
+    ws_error(s->diags, pos, "unknown-name", "unknown %s `%s`; there is none", what, name);
+}

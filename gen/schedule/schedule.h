@@ -1,0 +1,294 @@
+/* gen/schedule: THE model. Names resolved, parameters evaluated, `each` expanded, static conditions decided, shapes, types
+ * and layouts inferred, counts derived, budgets checked. The player and the lowering read this and nothing else.
+ *
+ * Passes, in order (each one file, one exported function in passes.h):
+ *   params    parameters and their overrides
+ *   declare   work, roles, buffers, pipelines, barriers, tensors
+ *   resolve   statements -> acts; every name becomes a pointer
+ *   types     shapes, element types and layouts by a least fixpoint; operand rules
+ *   groups    the N of every cp.async wait_group
+ *   budget    shared memory, registers, threads
+ *   dump      the model as text
+ * May include gen/base, gen/spec/syntax.h and gen/problem. */
+#ifndef WS_SCHEDULE_H
+#define WS_SCHEDULE_H
+#include "compile.h"
+#include "problem/problem.h"
+#include "spec/syntax.h"
+
+enum ws_type { WS_T_NONE, WS_F32, WS_F16, WS_BF16, WS_E4M3, WS_E5M2, WS_I32, WS_BOOL };
+unsigned ws_type_bits(enum ws_type t);
+const char *ws_type_name(enum ws_type t);
+
+/* A value known at generation. */
+enum ws_static_kind { WS_ST_INT, WS_ST_FLOAT, WS_ST_BOOL, WS_ST_TYPE, WS_ST_NAME };
+struct ws_static {
+  enum ws_static_kind kind;
+  long i;             /* INT, BOOL */
+  double f;           /* FLOAT; also set for INT */
+  enum ws_type type;  /* TYPE */
+  const char *name;   /* NAME */
+};
+
+enum { WS_MAX_DIMS = 4 };
+struct ws_tensor {
+  const char *name;
+  struct ws_pos pos;            /* of a workspace's declaration; line 0 for the problem's */
+  bool out, workspace;
+  enum ws_type type;
+  const char *dim[WS_MAX_DIMS]; /* run-time dim by name, or NULL where fixed */
+  long fixed[WS_MAX_DIMS];      /* the extent where fixed */
+  int ndims, index;             /* index: among the model's tensors */
+  /* The last two dims are rows and columns of a tile; a tensor of rank 3 has one column. */
+};
+
+struct ws_rolem {
+  const struct ws_role *decl;
+  const char *name;
+  int index, count;             /* instances; 1 when not an array */
+  bool is_array, one_thread, separate;
+  int warps, first_warp;        /* of one instance; of instance 0 */
+  int registers;                /* 0 = not given */
+};
+
+/* Where the bytes of a shared-memory tile lie: row r, byte c of the row: r*pitch + swizzle(c). The swizzle XORs the number
+ * of the 16-byte unit with bits of the row, so that eight consecutive rows of one unit column fall into different banks
+ * (ldmatrix reads them together: PTX ISA, ldmatrix). mask 0 = none: pitch is then an odd number of units. */
+struct ws_smem_layout {
+  int pitch;                    /* bytes from row to row */
+  int mask, shift;              /* unit ^= (row >> shift) & mask */
+};
+
+struct ws_bufferm {
+  const struct ws_buffer *decl;
+  const char *name;
+  int index, count;             /* elements of the array; 1 when not an array */
+  bool is_array, tmem;
+  int rows, cols, stages;
+  enum ws_type type;
+  long bytes;                   /* of one slot */
+  long offset;                  /* of element 0, stage 0 in shared memory; the others follow */
+  struct ws_smem_layout layout;
+  struct ws_bufferm *over;      /* `at: NAME`: overlays that buffer */
+};
+
+enum ws_mechanism { WS_BY_THREADS, WS_BY_CP_ASYNC, WS_BY_TMA };
+struct ws_pipelinem {
+  const struct ws_pipeline *decl;
+  const char *name;
+  int index, count;
+  bool is_array;
+  struct ws_bufferm *buffer;
+  enum ws_mechanism by;
+};
+
+struct ws_barrierm {
+  const struct ws_barrier *decl;
+  const char *name;
+  int index, count;
+  bool is_array;
+};
+
+/* --- programs --- */
+
+enum ws_layout { WS_L_NONE, WS_L_ACC, WS_L_A, WS_L_LANE, WS_L_COPY };
+const char *ws_layout_name(enum ws_layout l);
+
+struct ws_var {                 /* a register tile */
+  const char *name;
+  struct ws_pos pos;            /* first assignment */
+  int index;
+  int rows, cols;
+  enum ws_type type;
+  enum ws_layout layout;
+  bool partial;                 /* a partial row sum: rowpart without total */
+  int nassign;
+};
+
+struct ws_iter {                /* a loop variable: `for t in work`, `for j in kv(t)` */
+  const char *name;
+  struct ws_pos pos;
+  int index;
+  const struct ws_problem_list *list; /* NULL = work */
+  struct ws_iter *of;           /* kv(t): t */
+  enum ws_list_part { WS_ALL, WS_FIRST, WS_REST, WS_LAST } part;
+  bool descending;
+  bool closed;                  /* its loop has ended: the name is free again */
+};
+
+struct ws_handle {              /* a slot: acquire/wait ... -> NAME */
+  const char *name;
+  struct ws_pos pos;
+  int index;
+  struct ws_pipelinem *pipe;
+  int element;                  /* of the pipeline array */
+  int rows, cols;               /* as [r, c], or the buffer's */
+};
+
+struct ws_node;
+struct ws_mem {                 /* a place in memory */
+  struct ws_pos pos;
+  enum ws_space { WS_SMEM, WS_TMEM, WS_GLOBAL } space;
+  struct ws_bufferm *buffer;
+  struct ws_handle *handle;     /* NULL = the buffer itself, stage `stage` */
+  int element, stage;
+  struct ws_tensor *tensor;
+  struct ws_iter *tile;         /* t */
+  struct ws_node *block;        /* the index of the block along the tensor's row dim; NULL = the work tile's rows */
+  int block_rows;               /* its step */
+  int row0, col0;               /* first row and column of the part, rows counted within the tile */
+  int rows, cols;               /* extent, before the transposition */
+  bool transposed;
+};
+
+enum ws_node_kind {
+  WS_N_CONST,                   /* value */
+  WS_N_SCALAR,                  /* a problem scalar */
+  WS_N_VAR,
+  WS_N_OP,                      /* elementwise op over arg[] */
+  WS_N_REDUCE,                  /* reduce over arg[0] */
+  WS_N_MASK,                    /* mask(arg[0], mem, mem2) */
+  WS_N_ROWPOS, WS_N_COLPOS,     /* positions of mem's rows along the rows/columns: i32 */
+  WS_N_READ,                    /* read(mem) */
+  WS_N_ITER,                    /* the index of a loop variable's block */
+  WS_N_AT,                      /* list.at(n): index of the n-th block in order */
+  WS_N_NEXT,                    /* next(j, n); prev is n < 0 */
+  WS_N_LEN,                     /* number of blocks of a list */
+  WS_N_HAS_NEXT, WS_N_IS_FIRST, WS_N_IS_LAST, WS_N_IS_MASKED, /* predicates of a loop variable */
+};
+
+enum ws_fn {
+  WS_F_ADD, WS_F_SUB, WS_F_MUL, WS_F_DIV, WS_F_MOD, WS_F_NEG, WS_F_FMA, /* FMA: a*b + c */
+  WS_F_MAX, WS_F_MIN, WS_F_ABS, WS_F_EXP2, WS_F_LOG2, WS_F_TANH, WS_F_FINITE, WS_F_CAST,
+  WS_F_EQ, WS_F_NE, WS_F_LT, WS_F_LE, WS_F_GT, WS_F_GE, WS_F_AND, WS_F_OR, WS_F_NOT, WS_F_SELECT, /* cond, then, else */
+  WS_F_ROWMAX, WS_F_ROWSUM, WS_F_ROWPART, WS_F_TOTAL, WS_F_COLMAX, WS_F_COLSUM, WS_F_ANY, WS_F_ALL,
+};
+const char *ws_fn_name(enum ws_fn f);
+
+struct ws_node {
+  enum ws_node_kind kind;
+  enum ws_fn fn;
+  struct ws_pos pos;
+  int rows, cols;
+  enum ws_type type;
+  enum ws_layout layout;
+  bool partial;
+  double value;                 /* CONST */
+  int count;                    /* AT, NEXT, HAS_NEXT: n */
+  const struct ws_problem_scalar *scalar;
+  struct ws_var *var;
+  struct ws_iter *iter;         /* ITER, NEXT, predicates; AT and LEN: the list's tile */
+  const struct ws_problem_list *list; /* AT, LEN */
+  struct ws_mem *mem, *mem2;
+  struct ws_node **arg;
+  int n;
+};
+
+struct ws_acts;
+struct ws_arm {                 /* an arm of a run-time `if`; cond NULL = else */
+  struct ws_node *cond;
+  struct ws_acts *body;
+};
+
+struct ws_act {                 /* a statement with everything resolved */
+  enum ws_stmt_kind kind;
+  const struct ws_stmt *src;    /* text and position */
+  struct ws_var *dst;           /* ASSIGN, PRODUCT into registers */
+  struct ws_mem *to;            /* LOAD, STORE, WRITE, COPY; PRODUCT into TMEM */
+  struct ws_mem *from;          /* LOAD, STORE from memory, COPY */
+  struct ws_node *value;        /* ASSIGN, WRITE, STORE of registers */
+  struct ws_node *a;            /* PRODUCT: A in registers */
+  struct ws_mem *a_mem, *b_mem; /* PRODUCT operands in memory */
+  bool accumulate;
+  struct ws_pipelinem *pipe;    /* ACQUIRE, COMMIT, WAIT, RELEASE */
+  struct ws_barrierm *barrier;
+  int element;
+  struct ws_handle *handle;     /* bound or used */
+  struct ws_node *when;
+  int wait_groups;              /* WAIT of a cp.async ring: N, derived */
+  enum ws_sync_scope sync;
+  int ahead;                    /* with ahead=n */
+  struct ws_iter *iter;         /* FOR */
+  bool peel_first, split_masked;
+  int unroll;                   /* 0 = not given */
+  struct ws_acts *body;         /* FOR, ONE_THREAD */
+  struct ws_arm *arms;          /* IF */
+  int narms;
+};
+
+struct ws_acts {
+  struct ws_act *act;
+  size_t n, cap;
+};
+
+struct ws_programm {
+  const struct ws_program *decl;
+  struct ws_rolem *role;
+  struct ws_acts *body;
+  struct ws_var **vars;
+  size_t nvars, vars_cap;
+  struct ws_iter **iters;
+  size_t niters, iters_cap;
+  struct ws_handle **handles;
+  size_t nhandles, handles_cap;
+};
+
+struct ws_param_value {
+  const char *name;
+  struct ws_pos pos;
+  struct ws_static value;
+  int state;                    /* evaluation: 0 not yet, 1 being evaluated, 2 done */
+  const struct ws_param *decl;
+  const char *override;         /* from -D */
+};
+
+struct ws_schedule {
+  struct ws_arena *arena;
+  struct ws_diags *diags;
+  const struct ws_document *doc;
+  const char *name, *target;
+  int arch;                     /* 80, 90, 100, 103 */
+  const struct ws_problem *problem;
+  struct ws_param_value *params;
+  size_t nparams;
+  int tile_rows;                /* rows of a work tile; 0 = all */
+  struct ws_block_step {
+    const char *dim;
+    int step;
+    bool descending;
+  } blocks[4];
+  int nblocks;
+  bool persistent, sort_longest;
+  int ctas;                     /* CTAs an SM asked for; 0 = not given */
+  bool causal;
+  struct ws_tensor *tensors;
+  int ntensors;
+  struct ws_rolem *roles;
+  int nroles;
+  struct ws_bufferm *buffers;
+  int nbuffers;
+  struct ws_pipelinem *pipelines;
+  int npipelines;
+  struct ws_barrierm *barriers;
+  int nbarriers;
+  struct ws_programm *programs;
+  int nprograms;
+  int threads;                  /* of a CTA */
+  long smem_bytes;
+};
+
+/* Builds the model of one document. NULL when it has errors (in d). */
+struct ws_schedule *ws_schedule_build(const struct ws_document *doc, const struct ws_source *src, const char *target,
+                                      const struct ws_define *defines, size_t ndefines, struct ws_arena *a,
+                                      struct ws_diags *d);
+void ws_schedule_dump(const struct ws_schedule *s, struct ws_buf *out);
+void ws_schedule_budget(const struct ws_schedule *s, struct ws_buf *out);
+
+/* Helpers for whoever reads the model. */
+const struct ws_block_step *ws_schedule_block(const struct ws_schedule *s, const char *dim);
+const struct ws_static *ws_schedule_param(const struct ws_schedule *s, const char *name);
+
+/* Walks every act of a block in order, nested blocks included. */
+typedef void ws_act_fn(void *ctx, struct ws_act *act);
+void ws_each_act(struct ws_acts *acts, ws_act_fn *fn, void *ctx);
+#endif

@@ -1,0 +1,270 @@
+/* Shapes, element types and layouts of register tiles.
+ *
+ * A name has one shape, the widest of its assignments, and one layout. Both are found as the least fixpoint: every name
+ * starts as [1, 1] without a layout, and the program is walked until nothing grows. Layouts flow both ways: from products
+ * and memory to uses, and from a use back to a `read` that nothing else decides. Then one more walk checks the rules. */
+#include "passes.h"
+#include <limits.h>
+#include <string.h>
+
+struct infer {
+  struct ws_schedule *s;
+  struct ws_programm *p;
+  bool changed, check;
+};
+
+static int max_int(int a, int b) { return a > b ? a : b; }
+
+static void shape_error(struct infer *in, const struct ws_node *x, const struct ws_node *a, const struct ws_node *b) {
+  ws_error(in->s->diags, x->pos, "shape", "shapes do not fit: [%d, %d] and [%d, %d]; an extent is equal or 1", a->rows, a->cols,
+           b->rows, b->cols);
+}
+
+static void layout_error(struct infer *in, struct ws_pos pos, const struct ws_node *a, const struct ws_node *b) {
+  ws_error(in->s->diags, pos, "layout", "layouts differ: `%s` meets `%s`; the way over is write, sync, read",
+           ws_layout_name(a->layout), ws_layout_name(b->layout));
+  ws_note(in->s->diags, a->pos, "layout `%s` here", ws_layout_name(a->layout));
+  ws_note(in->s->diags, b->pos, "layout `%s` here", ws_layout_name(b->layout));
+}
+
+/* A use that takes layout l: decides what nothing else has decided. */
+static void want(struct infer *in, struct ws_node *x, enum ws_layout l) {
+  if (l == WS_L_NONE || x->layout != WS_L_NONE || (x->rows == 1 && x->cols == 1)) return;
+  switch (x->kind) {
+  case WS_N_READ: x->layout = l, in->changed = true; break;
+  case WS_N_VAR:
+    if (x->var->layout == WS_L_NONE) x->var->layout = x->layout = l, in->changed = true;
+    break;
+  case WS_N_OP: case WS_N_MASK:
+    for (int i = 0; i < x->n; i++) want(in, x->arg[i], l == WS_L_A ? WS_L_ACC : l);
+    break;
+  default: break;
+  }
+}
+
+static void join_args(struct infer *in, struct ws_node *x) {
+  int r = 1, c = 1;
+  const struct ws_node *first = NULL;
+  x->partial = false;
+  for (int i = 0; i < x->n; i++) {
+    const struct ws_node *a = x->arg[i];
+    if (in->check && i && ((a->rows != 1 && r != 1 && a->rows != r) || (a->cols != 1 && c != 1 && a->cols != c)))
+      return shape_error(in, x, &(struct ws_node){.rows = r, .cols = c}, a);
+    r = max_int(r, a->rows), c = max_int(c, a->cols);
+    x->partial |= a->partial;
+    if (a->layout == WS_L_NONE || (a->rows == 1 && a->cols == 1)) continue;
+    if (first && in->check && first->layout != a->layout) layout_error(in, x->pos, first, a);
+    if (!first) first = a;
+  }
+  x->rows = r, x->cols = c;
+  x->layout = first ? first->layout : WS_L_NONE;
+  if (first)
+    for (int i = 0; i < x->n; i++) want(in, x->arg[i], first->layout);
+}
+
+/* Partial sums may be added and scaled by complete rows; anything else needs the total. */
+static void check_partial(struct infer *in, const struct ws_node *x) {
+  if (!in->check || !x->partial || x->fn == WS_F_ADD) return;
+  bool scale = (x->fn == WS_F_MUL || x->fn == WS_F_DIV || x->fn == WS_F_SELECT) && x->arg[0]->partial + x->arg[x->n - 1]->partial <= 1;
+  if (!scale || (x->fn == WS_F_DIV && x->arg[1]->partial))
+    ws_error(in->s->diags, x->pos, "partial", "a partial row sum can be added and scaled; finish it with `total` first");
+}
+
+static bool comparison(enum ws_fn f) { return f >= WS_F_EQ && f <= WS_F_NOT; }
+
+static void op(struct infer *in, struct ws_node *x) {
+  join_args(in, x);
+  check_partial(in, x);
+  if (x->fn == WS_F_CAST) return;
+  bool ints = true, any = false;
+  for (int i = x->fn == WS_F_SELECT; i < x->n; i++) {
+    if (x->arg[i]->kind == WS_N_CONST) continue;
+    any = true;
+    ints &= x->arg[i]->type == WS_I32;
+    if (in->check && !comparison(x->fn) && x->arg[i]->type == WS_BOOL)
+      ws_error(in->s->diags, x->arg[i]->pos, "type", "a condition is not a number: write `a if cond else b`");
+    if (in->check && (x->arg[i]->type == WS_F16 || x->arg[i]->type == WS_BF16))
+      ws_error(in->s->diags, x->arg[i]->pos, "type", "arithmetic is done in f32: cast to a narrow type last");
+  }
+  if (in->check && x->fn == WS_F_SELECT && x->arg[0]->type != WS_BOOL)
+    ws_error(in->s->diags, x->arg[0]->pos, "type", "the condition of a choice is a comparison");
+  x->type = comparison(x->fn) ? WS_BOOL : any && ints ? WS_I32 : WS_F32;
+}
+
+static void reduce(struct infer *in, struct ws_node *x) {
+  const struct ws_node *a = x->arg[0];
+  x->layout = a->layout, x->type = a->type, x->partial = false;
+  switch (x->fn) {
+  case WS_F_ROWPART: x->partial = true; /* fall through */
+  case WS_F_ROWMAX: case WS_F_ROWSUM: x->rows = a->rows, x->cols = 1; break;
+  case WS_F_TOTAL: x->rows = a->rows, x->cols = a->cols; break;
+  case WS_F_COLMAX: case WS_F_COLSUM: x->rows = 1, x->cols = a->cols; break;
+  default: x->rows = x->cols = 1, x->layout = WS_L_NONE; break;
+  }
+  if (!in->check) return;
+  if (a->partial && x->fn != WS_F_TOTAL)
+    ws_error(in->s->diags, x->pos, "partial", "a partial row sum can be added and scaled; finish it with `total` first");
+  if (x->fn == WS_F_TOTAL && !a->partial)
+    ws_error(in->s->diags, x->pos, "partial", "`total` finishes a partial row sum (`rowpart`); this is complete");
+  if (x->fn == WS_F_COLMAX || x->fn == WS_F_COLSUM || x->fn == WS_F_ANY || x->fn == WS_F_ALL)
+    ws_error(in->s->diags, x->pos, "not-lowered", "`%s`: not lowered for %s", ws_fn_name(x->fn), in->s->target);
+}
+
+static void mask(struct infer *in, struct ws_node *x) {
+  const struct ws_node *a = x->arg[0];
+  x->rows = a->rows, x->cols = a->cols, x->layout = a->layout, x->type = a->type;
+  if (!in->check) return;
+  const struct ws_mem *tiles[] = {x->mem, x->mem2};
+  int extent[] = {a->rows, a->cols};
+  for (int i = 0; i < 2; i++) {
+    if (tiles[i]->space != WS_GLOBAL)
+      ws_error(in->s->diags, tiles[i]->pos, "mask", "`mask(x, ROWS, COLS)` names the global tiles whose rows are the rows and the columns of x");
+    else if (tiles[i]->rows != extent[i])
+      ws_error(in->s->diags, tiles[i]->pos, "mask", "x has %d %s, this tile has %d rows", extent[i], i ? "columns" : "rows", tiles[i]->rows);
+  }
+}
+
+static void infer_node(struct infer *in, struct ws_node *x) {
+  for (int i = 0; i < x->n; i++) infer_node(in, x->arg[i]);
+  switch (x->kind) {
+  case WS_N_VAR:
+    x->rows = x->var->rows, x->cols = x->var->cols, x->type = x->var->type, x->layout = x->var->layout, x->partial = x->var->partial;
+    break;
+  case WS_N_OP: op(in, x); break;
+  case WS_N_REDUCE: reduce(in, x); break;
+  case WS_N_MASK: mask(in, x); break;
+  case WS_N_READ:
+    x->rows = x->mem->transposed ? x->mem->cols : x->mem->rows, x->cols = x->mem->transposed ? x->mem->rows : x->mem->cols;
+    x->type = x->mem->space == WS_GLOBAL ? x->mem->tensor->type : x->mem->buffer->type;
+    break;
+  case WS_N_ROWPOS: case WS_N_COLPOS:
+    x->rows = x->kind == WS_N_ROWPOS ? x->mem->rows : 1, x->cols = x->kind == WS_N_COLPOS ? x->mem->rows : 1, x->type = WS_I32;
+    if (in->check) ws_error(in->s->diags, x->pos, "not-lowered", "positions in expressions: not lowered for %s", in->s->target);
+    break;
+  default: break;
+  }
+}
+
+static void grow(struct infer *in, struct ws_var *v, const struct ws_node *x) {
+  int r = max_int(v->rows, x->rows), c = max_int(v->cols, x->cols);
+  if (r != v->rows || c != v->cols) v->rows = r, v->cols = c, in->changed = true;
+  if (v->layout == WS_L_NONE && x->layout != WS_L_NONE && (x->rows > 1 || x->cols > 1)) v->layout = x->layout, in->changed = true;
+  if (x->kind == WS_N_CONST) {
+    if (v->type == WS_T_NONE && v->nassign == 1) v->type = WS_F32, in->changed = true;
+    return;
+  }
+  if (v->type == WS_T_NONE) v->type = x->type, in->changed = true;
+  if (!v->partial && x->partial) v->partial = true, in->changed = true;
+}
+
+static void check_assign(struct infer *in, const struct ws_act *a) {
+  const struct ws_var *v = a->dst;
+  const struct ws_node *x = a->value;
+  if (x->kind == WS_N_CONST) return;
+  if (x->rows != v->rows || x->cols != v->cols)
+    ws_error(in->s->diags, x->pos, "shape", "`%s` is [%d, %d] elsewhere, [%d, %d] here; only a constant is widened", v->name, v->rows,
+             v->cols, x->rows, x->cols);
+  else if (x->layout != v->layout && x->layout != WS_L_NONE)
+    layout_error(in, a->src->pos, &(struct ws_node){.pos = v->pos, .layout = v->layout}, x);
+  if (x->type != v->type)
+    ws_error(in->s->diags, x->pos, "type", "`%s` is %s elsewhere, %s here", v->name, ws_type_name(v->type), ws_type_name(x->type));
+  if (v->partial && !x->partial)
+    ws_error(in->s->diags, x->pos, "partial", "`%s` holds a partial row sum elsewhere", v->name);
+}
+
+static void check_layout(struct infer *in, const struct ws_var *v) {
+  if (v->layout == WS_L_NONE && (v->rows > 1 || v->cols > 1)) {
+    ws_error(in->s->diags, v->pos, "layout", "nothing decides the layout of `%s` [%d, %d]", v->name, v->rows, v->cols);
+    return;
+  }
+  int per = 16 * in->p->role->warps;
+  if ((v->layout == WS_L_ACC || v->layout == WS_L_A) && v->rows % per)
+    ws_error(in->s->diags, v->pos, "layout", "`%s` has %d rows: %d warps of mma.sync take a multiple of %d", v->name, v->rows,
+             in->p->role->warps, per);
+}
+
+static void product(struct infer *in, struct ws_act *a) {
+  int m, k, n = a->b_mem->transposed ? a->b_mem->rows : a->b_mem->cols, kb = a->b_mem->transposed ? a->b_mem->cols : a->b_mem->rows;
+  enum ws_type ta, tb = a->b_mem->buffer->type;
+  if (a->a) {
+    infer_node(in, a->a);
+    want(in, a->a, WS_L_A);
+    m = a->a->rows, k = a->a->cols, ta = a->a->type;
+  } else
+    m = a->a_mem->transposed ? a->a_mem->cols : a->a_mem->rows, k = a->a_mem->transposed ? a->a_mem->rows : a->a_mem->cols, ta = a->a_mem->buffer->type;
+  struct ws_node d = {.rows = m, .cols = n, .type = WS_F32, .layout = WS_L_ACC, .kind = WS_N_OP};
+  grow(in, a->dst, &d);
+  if (!in->check) return;
+  struct ws_diags *dg = in->s->diags;
+  struct ws_pos pa = a->a ? a->a->pos : a->a_mem->pos;
+  if (k != kb)
+    ws_error(dg, a->src->pos, "product", "[%d, %d] @ [%d, %d]: the contracted extents differ", m, k, kb, n);
+  else if (k % 16 || n % 8)
+    ws_error(dg, k % 16 ? pa : a->b_mem->pos, "product", "[%d, %d] @ [%d, %d]: mma.sync m16n8k16 takes k a multiple of 16 and n of 8", m, k, kb, n);
+  else if (n % 16)
+    ws_error(dg, a->b_mem->pos, "product", "n = %d: fragments are loaded in pairs, n must be a multiple of 16", n);
+  if (m % (16 * in->p->role->warps))
+    ws_error(dg, pa, "product", "%d rows do not split over %d warps in tiles of 16", m, in->p->role->warps);
+  if (ta != tb || (ta != WS_F16 && ta != WS_BF16))
+    ws_error(dg, a->src->pos, "product", "%s @ %s: mma.sync on %s takes f16 @ f16 or bf16 @ bf16", ws_type_name(ta), ws_type_name(tb), in->s->target);
+  if (a->dst->rows != m || a->dst->cols != n)
+    ws_error(dg, a->src->pos, "shape", "`%s` is [%d, %d] elsewhere, the product is [%d, %d]", a->dst->name, a->dst->rows, a->dst->cols, m, n);
+  if (a->a && a->a->layout != WS_L_A && a->a->layout != WS_L_ACC)
+    ws_error(dg, pa, "layout", "the left operand has layout `%s`; mma.sync takes `a`, or `acc` cast to 16 bits", ws_layout_name(a->a->layout));
+  if (a->a_mem && a->a_mem->transposed) ws_error(dg, pa, "not-lowered", "a transposed left operand: not lowered for %s", in->s->target);
+}
+
+static void moved(struct infer *in, struct ws_act *a) {
+  if (!a->value) return;
+  infer_node(in, a->value);
+  if (!in->check) return;
+  const struct ws_node *x = a->value;
+  struct ws_diags *dg = in->s->diags;
+  bool is_const = x->kind == WS_N_CONST;
+  enum ws_type t = a->to->space == WS_GLOBAL ? a->to->tensor->type : a->to->buffer->type;
+  if (!is_const && x->type != t)
+    ws_error(dg, x->pos, "type", "%s goes into %s memory: cast it", ws_type_name(x->type), ws_type_name(t));
+  if (!is_const && (x->rows != a->to->rows || x->cols != a->to->cols))
+    ws_error(dg, a->src->pos, "shape", "shapes differ: [%d, %d] -> [%d, %d]", x->rows, x->cols, a->to->rows, a->to->cols);
+  if (x->partial) ws_error(dg, x->pos, "partial", "a partial row sum leaves the registers: finish it with `total` first");
+  if (!is_const && x->layout != WS_L_ACC)
+    ws_error(dg, x->pos, "not-lowered", "moving layout `%s` to memory: not lowered for %s", ws_layout_name(x->layout), in->s->target);
+}
+
+static void infer_act(void *ctx, struct ws_act *a) {
+  struct infer *in = ctx;
+  switch (a->kind) {
+  case WS_S_ASSIGN:
+    infer_node(in, a->value);
+    grow(in, a->dst, a->value);
+    want(in, a->value, a->dst->layout);
+    if (in->check) check_assign(in, a);
+    break;
+  case WS_S_PRODUCT: product(in, a); break;
+  case WS_S_STORE: case WS_S_WRITE: moved(in, a); break;
+  default: break;
+  }
+  if (a->when) infer_node(in, a->when);
+  for (int i = 0; i < a->narms; i++)
+    if (a->arms[i].cond) {
+      infer_node(in, a->arms[i].cond);
+      if (in->check && (a->arms[i].cond->rows > 1 || a->arms[i].cond->cols > 1))
+        ws_error(in->s->diags, a->arms[i].cond->pos, "condition", "a branch takes a uniform condition; for elements write `a if cond else b`");
+    }
+}
+
+void ws_pass_types(struct ws_schedule *s) {
+  for (int i = 0; i < s->nprograms; i++) {
+    struct infer in = {.s = s, .p = &s->programs[i], .changed = true};
+    /* Every round grows a shape, decides a layout or a type; a name grows at most a few times. */
+    for (size_t round = 0; in.changed && round < 8 * in.p->nvars + 8; round++) {
+      in.changed = false;
+      ws_each_act(in.p->body, infer_act, &in);
+    }
+    for (size_t k = 0; k < in.p->nvars; k++)
+      if (in.p->vars[k]->type == WS_T_NONE) in.p->vars[k]->type = WS_F32;
+    in.check = true;
+    ws_each_act(in.p->body, infer_act, &in);
+    for (size_t k = 0; k < in.p->nvars; k++) check_layout(&in, in.p->vars[k]);
+  }
+}
