@@ -10,7 +10,7 @@ const char *ws_lower_temp(struct lower *l, enum ws_reg_class c) {
   static const char *const names[2][WS_REG_CLASSES] = {{"p", "i", "f", "w"}, {"hp", "hi", "hf", "hw"}};
   const char *name = names[l->hoisting > 0][c];
   int i = l->temp[c]++;
-  return ws_ptx_regs(&l->px, c, name, (size_t)i + 1)[i];
+  return ws_ptx_temps(&l->px, c, name, (size_t)i + 1)[i];
 }
 
 const char *ws_lower_int(struct lower *l, long v) { return ws_ptx_int(&l->px, v); }

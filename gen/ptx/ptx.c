@@ -30,11 +30,16 @@ const char *ws_ptx_reg(struct ws_ptx *p, enum ws_reg_class c, const char *name) 
   return s->names[0];
 }
 
+/* The numbered names of tiles end in _N, those of temporaries in N: a tile of any name clashes with no temporary. */
 const char **ws_ptx_regs(struct ws_ptx *p, enum ws_reg_class c, const char *name, size_t n) {
+  return ws_ptx_temps(p, c, ws_fmt(p->arena, "%s_", name), n);
+}
+
+const char **ws_ptx_temps(struct ws_ptx *p, enum ws_reg_class c, const char *name, size_t n) {
   struct ws_reg_set *s = set_named(p, c, name, true);
   if (n > s->n) {
     const char **names = WS_NEW_N(p->arena, const char *, n);
-    for (size_t i = 0; i < n; i++) names[i] = i < s->n ? s->names[i] : ws_fmt(p->arena, "%%%s_%zu", name, i);
+    for (size_t i = 0; i < n; i++) names[i] = i < s->n ? s->names[i] : ws_fmt(p->arena, "%%%s%zu", name, i);
     s->names = names, s->n = n;
   }
   return s->names;
@@ -66,7 +71,7 @@ struct ws_list ws_ptx_reg_lines(struct ws_ptx *p) {
     for (size_t i = 0; i < p->nregs; i++) {
       const struct ws_reg_set *s = &p->regs[i];
       if ((int)s->cls != c) continue;
-      cell[n++] = s->n ? ws_fmt(p->arena, "%s %%%s_<%zu>", types[c], s->name, s->n) : ws_fmt(p->arena, "%s %%%s", types[c], s->name);
+      cell[n++] = s->n ? ws_fmt(p->arena, "%s %%%s<%zu>", types[c], s->name, s->n) : ws_fmt(p->arena, "%s %%%s", types[c], s->name);
     }
   return (struct ws_list){.n = n, .fields = 1, .cell = cell};
 }
