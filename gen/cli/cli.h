@@ -1,0 +1,218 @@
+/* gen/cli: the command line. The only place that prints, and the only one that sees both the generator and the runtime.
+ *
+ *   main.c      the table of commands
+ *   check.c gen.c run.c bench.c   one command each
+ *   options.c   what several commands read the same way: defines, shapes, numbers
+ *   source.c    a spec or a .ptx -> the text of a kernel; files written whole or not at all
+ *   ptxas.c     the assembler, found and run
+ *   npy.c       arrays in and out
+ *   random.c    normal random numbers, the same on every machine
+ *   tensor.c    a tensor on the host and on the device, with canaries around it and in its padding
+ *   problem.c   the tensors of one shape; a launch; what the reference says about it
+ *   judge.c     errors against the reference, distances between two devices
+ *   nvml.c      the GPU's clocks, where the driver's management library is there
+ *
+ * Exported names carry ws_cli_. Messages go to stderr, results to stdout. */
+#ifndef WS_CLI_H
+#define WS_CLI_H
+#include "base/diag.h"
+#include "compile.h"
+#include "problem/reference.h"
+#include "warpscore.h"
+#include <stdbool.h>
+#include <stdio.h>
+
+enum ws_cli_exit {
+  WS_CLI_OK = 0,
+  WS_CLI_REJECTED = 1,   /* the spec or kernel is rejected or wrong */
+  WS_CLI_USAGE = 2,
+  WS_CLI_INTERNAL = 3,   /* memory ran out, a call failed that should not */
+  WS_CLI_MISSING = 4,    /* the environment lacks something: a GPU, the emulator, ptxas */
+};
+
+int ws_cli_check(int argc, char **argv);
+int ws_cli_gen(int argc, char **argv);
+int ws_cli_run(int argc, char **argv);
+int ws_cli_bench(int argc, char **argv);
+
+/* "warpscore: error: ..." on stderr; returns code. */
+int ws_cli_fail(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The same for a failed call of libwarpscore. */
+int ws_cli_runtime_fail(const struct ws_error_info *err);
+
+/* ---- options.c ---- */
+
+enum { WS_CLI_MAX_DEFINES = 64 };
+struct ws_cli_spec_options { /* how a spec becomes a kernel */
+  struct ws_define defines[WS_CLI_MAX_DEFINES];
+  size_t ndefines;
+  const char *target, *templates, *kernel;
+  bool json;
+};
+/* Takes the option if it is one of -D --target --templates --kernel --format. 0 = not mine, 1 = taken, -1 = wrong (said). */
+int ws_cli_spec_option(struct ws_cli_spec_options *o, int option, char *value);
+#define WS_CLI_SPEC_OPTIONS                                                                                  \
+  {"define", required_argument, NULL, 'D'}, {"target", required_argument, NULL, 'T'},                        \
+      {"templates", required_argument, NULL, 'M'}, {"kernel", required_argument, NULL, 'K'}, {                \
+    "format", required_argument, NULL, 'F'                                                                   \
+  }
+#define WS_CLI_SPEC_HELP                                                                                     \
+  "  -D, --define NAME=VALUE  override a parameter of the spec (repeatable)\n"                               \
+  "      --target TARGET      one of the spec's targets (default: its first)\n"                              \
+  "      --templates DIR      take templates from DIR where it has them\n"                                   \
+  "      --kernel NAME        of a spec with several documents, the one with this name\n"
+
+enum ws_cli_layout { WS_CLI_BSHD, WS_CLI_BHSD };
+struct ws_cli_shape {
+  int64_t b, hq, hkv, sq, sk; /* hkv, sk: -1 = as hq, sq */
+  enum ws_cli_layout layout;
+  int64_t pad;                /* elements */
+  uint64_t seed;
+};
+#define WS_CLI_DEFAULT_SHAPE {.b = 1, .hq = 2, .hkv = -1, .sq = 256, .sk = -1, .layout = WS_CLI_BSHD, .seed = 1}
+struct ws_cli_shapes {
+  struct ws_cli_shape *list;
+  size_t n, cap;
+};
+/* "b=1,hq=8,hkv=2,sq=512,sk=512[,layout=bhsd,pad=8,seed=3]": what is not named is as in base. */
+bool ws_cli_parse_shape(const char *text, const struct ws_cli_shape *base, struct ws_cli_shape *out);
+bool ws_cli_add_shape(struct ws_cli_shapes *s, const char *text, const struct ws_cli_shape *base);
+bool ws_cli_add_shapes_of_file(struct ws_cli_shapes *s, const char *path, const struct ws_cli_shape *base);
+bool ws_cli_parse_layout(const char *text, enum ws_cli_layout *out);
+bool ws_cli_parse_integer(const char *what, const char *text, int64_t low, int64_t high, int64_t *out); /* says why not */
+bool ws_cli_parse_number(const char *what, const char *text, double *out);
+void ws_cli_print_shape(const struct ws_cli_shape *s, char *out, size_t size); /* as --shape takes it */
+
+/* ---- source.c ---- */
+
+struct ws_cli_text { /* a kernel's text, owned */
+  char *name, *ptx;
+  size_t length;
+};
+/* The spec at path ("-" = stdin) compiled up to a stage; diagnostics are printed. Returns an exit code; call
+ * ws_cli_unit_free in any case. */
+struct ws_cli_unit {
+  struct ws_arena arena;
+  struct ws_diags diags;
+  struct ws_source source;
+  char *text;
+  struct ws_compiled *compiled;
+};
+int ws_cli_compile(const char *path, const struct ws_cli_spec_options *o, enum ws_compile_stage stage,
+                   struct ws_cli_unit *u);
+void ws_cli_unit_free(struct ws_cli_unit *u);
+/* The diagnostics as text or as JSON, to be freed; NULL when memory ran out. */
+char *ws_cli_diagnostics(struct ws_cli_unit *u, bool json);
+/* The one kernel that --kernel or its being alone picks; NULL (said) otherwise. */
+const struct ws_kernel_text *ws_cli_pick(const struct ws_cli_unit *u, const struct ws_cli_spec_options *o);
+/* A .ptx as it is, a spec through the generator. */
+int ws_cli_obtain(const char *path, const struct ws_cli_spec_options *o, struct ws_cli_text *out);
+void ws_cli_text_free(struct ws_cli_text *t);
+
+bool ws_cli_read_file(const char *path, char **text, size_t *length); /* says why not */
+/* Through a temporary file beside it and a rename: the file is there whole, or as it was. "-" and NULL = stdout. */
+bool ws_cli_write_file(const char *path, const void *bytes, size_t length);
+
+/* ---- ptxas.c ---- */
+
+/* Assembles a kernel's text into cubin bytes, to be freed. ptxas' messages go to stderr. Returns an exit code. */
+int ws_cli_assemble(const char *ptx, size_t length, const char *target, char **cubin, size_t *cubin_length);
+bool ws_cli_find_ptxas(char *out, size_t size);
+bool ws_cli_ptxas_version(char *out, size_t size); /* "13.0.88" */
+
+/* ---- npy.c ---- */
+
+struct ws_cli_array {
+  int rank;
+  int64_t shape[4];
+  float *data; /* C order, owned */
+};
+/* Reads '<f4' or '<f2', C order, of the given rank. False with a message of what is wrong in why. */
+bool ws_cli_npy_parse(const void *bytes, size_t length, int rank, struct ws_cli_array *out, char *why, size_t size);
+bool ws_cli_npy_read(const char *path, int rank, struct ws_cli_array *out); /* says why not */
+bool ws_cli_npy_write(const char *path, const struct ws_cli_array *a);      /* '<f4'; says why not */
+
+/* ---- random.c ---- */
+
+/* A sample of N(0, 1) that depends on the three numbers alone: the same bits on every machine. */
+double ws_cli_normal(uint64_t seed, uint64_t stream, uint64_t index);
+uint64_t ws_cli_mix(uint64_t x); /* a 64-bit finalizer: all bits depend on all bits */
+
+/* ---- tensor.c ---- */
+
+struct ws_cli_tensor {
+  const struct ws_tensor_info *info;
+  enum ws_ref_type type;
+  int64_t shape[4], stride[4]; /* elements */
+  size_t bytes;                /* of the images, guards included */
+  unsigned char *before, *after; /* as uploaded, as downloaded */
+  uint64_t device;             /* of the image; 0 = not allocated */
+};
+/* The tensor of a shape in a layout; every byte a canary. False (said): too large, or no memory. */
+bool ws_cli_tensor_init(struct ws_cli_tensor *t, const struct ws_tensor_info *info, const int64_t *shape,
+                        const struct ws_cli_shape *how);
+void ws_cli_tensor_free(struct ws_cli_tensor *t);
+int64_t ws_cli_tensor_count(const struct ws_cli_tensor *t);                 /* elements */
+size_t ws_cli_tensor_offset(const struct ws_cli_tensor *t, int64_t index);  /* of element number index, C order */
+void ws_cli_tensor_random(struct ws_cli_tensor *t, uint64_t seed, uint64_t stream);
+void ws_cli_tensor_values(struct ws_cli_tensor *t, const float *values);    /* rounded to the type */
+void ws_cli_tensor_poison(struct ws_cli_tensor *t);                         /* a NaN that no instruction makes */
+bool ws_cli_tensor_poisoned(const struct ws_cli_tensor *t, int64_t index);  /* after the run */
+float ws_cli_tensor_result(const struct ws_cli_tensor *t, int64_t index);   /* after the run */
+/* Bytes that a kernel must not have changed but did: all but an output's elements. first = offset from element 0. */
+size_t ws_cli_tensor_damage(const struct ws_cli_tensor *t, int64_t *first);
+struct ws_ref_tensor ws_cli_tensor_view(const struct ws_cli_tensor *t);
+
+/* ---- problem.c ---- */
+
+enum { WS_CLI_GUARD = 1024 }; /* bytes of an image before the tensor and behind it */
+enum { WS_CLI_Q, WS_CLI_K, WS_CLI_V, WS_CLI_O, WS_CLI_LSE, WS_CLI_TENSORS };
+struct ws_cli_problem {
+  const struct ws_manifest *manifest;
+  struct ws_cli_shape shape;  /* nothing left open */
+  int64_t d, dv;
+  bool causal, base2;
+  double scale;
+  struct ws_cli_tensor t[WS_CLI_TENSORS];
+};
+/* Checks that the kernel is one that this tool can judge and fills in what the shape leaves open. */
+bool ws_cli_problem_init(struct ws_cli_problem *p, const struct ws_manifest *m, const struct ws_cli_shape *shape,
+                         const double *scale);
+bool ws_cli_problem_tensors(struct ws_cli_problem *p); /* host images: inputs still canaries, outputs poisoned */
+void ws_cli_problem_free(struct ws_cli_problem *p);
+int ws_cli_problem_upload(struct ws_cli_problem *p, struct ws_device *device);
+int ws_cli_problem_launch(const struct ws_cli_problem *p, const struct ws_kernel *kernel, void *stream);
+int ws_cli_problem_download(struct ws_cli_problem *p, struct ws_device *device);
+void ws_cli_problem_release(struct ws_cli_problem *p, struct ws_device *device);
+struct ws_ref_attention ws_cli_problem_reference(const struct ws_cli_problem *p);
+
+/* ---- judge.c ---- */
+
+struct ws_cli_error { /* of one result against the reference */
+  double max, frobenius;     /* absolute; relative */
+  size_t nan, missing_nan, infinite; /* NaN without reason; none where one is due; infinities that differ */
+};
+struct ws_cli_verdict {
+  struct ws_cli_error o, lse, plain_o, plain_lse;
+  double limit_o, limit_lse;   /* of the relative Frobenius error */
+  size_t unwritten, damaged;   /* output elements, bytes outside */
+  char damage[160];
+  bool pass;
+};
+/* False when memory ran out. */
+bool ws_cli_judge(const struct ws_cli_problem *p, struct ws_cli_verdict *v);
+
+struct ws_cli_distance { /* of the same output on two devices */
+  double o_ulps, lse_ulps; /* largest; ulps at the larger of the element and its row's rms */
+  size_t o_differ, classes; /* elements whose bits differ; NaN or infinity on one side only */
+};
+struct ws_cli_distance ws_cli_compare(const struct ws_cli_problem *a, const struct ws_cli_problem *b);
+
+/* ---- nvml.c ---- */
+
+struct ws_cli_clocks {
+  bool known;
+  unsigned sm, memory, power; /* MHz, MHz, W */
+};
+struct ws_cli_clocks ws_cli_read_clocks(const char *pci_bus_id); /* "0000:0f:00.0" */
+#endif

@@ -1,0 +1,164 @@
+/* When is a result right? Its relative Frobenius error against the fp64 reference is at most LIMIT times that of a
+ * plain fp32 evaluation with the kernel's types; NaN and infinities are where the reference has them; every output
+ * element is written, and nothing else. */
+#include "cli.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LIMIT 1.5
+
+/* With few visible keys the plain evaluation is exact, or nearly so, by chance; a correct kernel may still differ in a
+ * rare last place. The floor for O is 1/16 of half a unit in the last place: far below the error of rounding O alone,
+ * which is about half of that unit, so it cannot hide a wrong result. */
+static double floor_o(enum ws_ref_type type) { return ldexp(1, -ws_ref_precision(type) - 4); }
+
+/* The LSE is fp32 made with ex2.approx and lg2.approx, each of relative error about 2^-22 (PTX ISA, ex2 and lg2), after
+ * a product with log2(e) rounded to fp32: four units of 2^-22 for the four roundings. */
+#define FLOOR_LSE 0x1p-20
+
+static struct ws_cli_error measure(size_t n, const double *want, const float *have) {
+  struct ws_cli_error e = {0};
+  double wrong = 0, all = 0;
+  for (size_t i = 0; i < n; i++) {
+    double w = want[i], h = (double)have[i];
+    if (isnan(w))
+      e.missing_nan += !isnan(h);
+    else if (isnan(h))
+      e.nan++;
+    else if (isinf(w) || isinf(h))
+      e.infinite += w != h;
+    else {
+      double d = fabs(h - w);
+      if (d > e.max) e.max = d;
+      wrong += d * d;
+      all += w * w;
+    }
+  }
+  e.frobenius = wrong > 0 ? sqrt(wrong) / sqrt(all) : 0;
+  return e;
+}
+
+static bool within(const struct ws_cli_error *e, double limit) {
+  return e->frobenius <= limit && !e->nan && !e->missing_nan && !e->infinite;
+}
+
+struct space {
+  double *o, *lse; /* the reference */
+  float *plain_o, *plain_lse, *have_o, *have_lse;
+  size_t no, nlse;
+};
+
+static bool make_space(const struct ws_cli_problem *p, struct space *s) {
+  memset(s, 0, sizeof *s);
+  s->no = (size_t)ws_cli_tensor_count(&p->t[WS_CLI_O]);
+  s->nlse = (size_t)ws_cli_tensor_count(&p->t[WS_CLI_LSE]);
+  s->o = malloc(sizeof *s->o * s->no + 1);
+  s->lse = malloc(sizeof *s->lse * s->nlse + 1);
+  s->plain_o = malloc(sizeof *s->plain_o * s->no + 1);
+  s->plain_lse = malloc(sizeof *s->plain_lse * s->nlse + 1);
+  s->have_o = malloc(sizeof *s->have_o * s->no + 1);
+  s->have_lse = malloc(sizeof *s->have_lse * s->nlse + 1);
+  return s->o && s->lse && s->plain_o && s->plain_lse && s->have_o && s->have_lse;
+}
+
+static void free_space(struct space *s) {
+  free(s->o);
+  free(s->lse);
+  free(s->plain_o);
+  free(s->plain_lse);
+  free(s->have_o);
+  free(s->have_lse);
+}
+
+static void take_results(const struct ws_cli_problem *p, struct space *s, struct ws_cli_verdict *v) {
+  for (size_t i = 0; i < s->no; i++) {
+    s->have_o[i] = ws_cli_tensor_result(&p->t[WS_CLI_O], (int64_t)i);
+    v->unwritten += ws_cli_tensor_poisoned(&p->t[WS_CLI_O], (int64_t)i);
+  }
+  for (size_t i = 0; i < s->nlse; i++) {
+    s->have_lse[i] = ws_cli_tensor_result(&p->t[WS_CLI_LSE], (int64_t)i);
+    v->unwritten += ws_cli_tensor_poisoned(&p->t[WS_CLI_LSE], (int64_t)i);
+    if (!p->base2) continue;
+    s->lse[i] /= 0.69314718055994531;
+    s->plain_lse[i] = (float)((double)s->plain_lse[i] / 0.69314718055994531);
+  }
+}
+
+static void find_damage(const struct ws_cli_problem *p, struct ws_cli_verdict *v) {
+  for (int i = 0; i < WS_CLI_TENSORS; i++) {
+    int64_t first = 0;
+    size_t n = ws_cli_tensor_damage(&p->t[i], &first);
+    if (n && !v->damaged)
+      snprintf(v->damage, sizeof v->damage, "%zu bytes around %s changed, the first at byte %lld from its start", n,
+               p->t[i].info->name, (long long)first);
+    v->damaged += n;
+  }
+}
+
+bool ws_cli_judge(const struct ws_cli_problem *p, struct ws_cli_verdict *v) {
+  struct space s;
+  struct ws_ref_attention reference = ws_cli_problem_reference(p);
+  const struct ws_reference *problem = ws_reference_find(ws_manifest_kernel(p->manifest)->problem);
+  enum ws_ref_type type = p->t[WS_CLI_O].type;
+  memset(v, 0, sizeof *v);
+  bool good = make_space(p, &s) && problem->exact(&reference, s.o, s.lse) &&
+              problem->plain(&reference, type, s.plain_o, s.plain_lse);
+  if (good) {
+    take_results(p, &s, v);
+    find_damage(p, v);
+    v->o = measure(s.no, s.o, s.have_o);
+    v->lse = measure(s.nlse, s.lse, s.have_lse);
+    v->plain_o = measure(s.no, s.o, s.plain_o);
+    v->plain_lse = measure(s.nlse, s.lse, s.plain_lse);
+    v->limit_o = fmax(LIMIT * v->plain_o.frobenius, floor_o(type));
+    v->limit_lse = fmax(LIMIT * v->plain_lse.frobenius, FLOOR_LSE);
+    v->pass = within(&v->o, v->limit_o) && within(&v->lse, v->limit_lse) && !v->unwritten && !v->damaged;
+  }
+  free_space(&s);
+  return good;
+}
+
+/* ---- two devices ---- */
+
+static double row_rms(const struct ws_cli_tensor *t, int64_t row, int64_t width) {
+  double sum = 0;
+  for (int64_t i = 0; i < width; i++) {
+    double v = (double)ws_cli_tensor_result(t, row * width + i);
+    if (isfinite(v)) sum += v * v;
+  }
+  return sqrt(sum / (double)width);
+}
+
+/* The largest distance in units in the last place, taken at the larger of the element's magnitude and its row's rms. */
+static double largest_ulps(const struct ws_cli_tensor *a, const struct ws_cli_tensor *b, int64_t width, size_t *differ,
+                           size_t *classes) {
+  int64_t n = ws_cli_tensor_count(a);
+  double largest = 0;
+  for (int64_t row = 0; n && row < n / width; row++) {
+    double rms = row_rms(a, row, width);
+    for (int64_t i = row * width; i < (row + 1) * width; i++) {
+      double x = (double)ws_cli_tensor_result(a, i), y = (double)ws_cli_tensor_result(b, i);
+      bool same =
+          !memcmp(a->after + ws_cli_tensor_offset(a, i), b->after + ws_cli_tensor_offset(b, i), ws_ref_size(a->type));
+      *differ += !same;
+      if (same || (isnan(x) && isnan(y)) || x == y) continue;
+      if (!isfinite(x) || !isfinite(y)) {
+        ++*classes;
+        continue;
+      }
+      double ulps = fabs(x - y) / ws_ref_ulp(a->type, fmax(fmax(fabs(x), fabs(y)), rms));
+      if (ulps > largest) largest = ulps;
+    }
+  }
+  return largest;
+}
+
+struct ws_cli_distance ws_cli_compare(const struct ws_cli_problem *a, const struct ws_cli_problem *b) {
+  struct ws_cli_distance d = {0};
+  size_t lse_differ = 0;
+  d.o_ulps = largest_ulps(&a->t[WS_CLI_O], &b->t[WS_CLI_O], a->dv, &d.o_differ, &d.classes);
+  d.lse_ulps =
+      largest_ulps(&a->t[WS_CLI_LSE], &b->t[WS_CLI_LSE], a->shape.sq ? a->shape.sq : 1, &lse_differ, &d.classes);
+  return d;
+}

@@ -1,0 +1,75 @@
+#include "cli.h"
+#include <stdarg.h>
+#include <string.h>
+
+#define STRINGIZE(x) #x
+#define TEXT(x) STRINGIZE(x)
+
+static const struct {
+  const char *name, *what;
+  int (*run)(int argc, char **argv);
+} commands[] = {
+    {"check", "read a spec, type it, budget it; print what is wrong", ws_cli_check},
+    {"gen", "turn a spec into a PTX kernel with a manifest", ws_cli_gen},
+    {"run", "run a kernel on random data and compare it with an fp64 reference", ws_cli_run},
+    {"bench", "time a kernel on a GPU", ws_cli_bench},
+};
+enum { NCOMMANDS = sizeof commands / sizeof *commands };
+
+static void help(FILE *f) {
+  fprintf(f, "usage: warpscore COMMAND [OPTIONS]\n\ncommands:\n");
+  for (int i = 0; i < NCOMMANDS; i++) fprintf(f, "  %-8s %s\n", commands[i].name, commands[i].what);
+  fprintf(f, "\n`warpscore COMMAND --help` explains a command; `warpscore --version` prints the version.\n\n"
+             "exit codes: 0 fine, 1 the spec or kernel is rejected or wrong, 2 usage, 3 internal error,\n"
+             "            4 the environment lacks something (a GPU, the emulator, ptxas)\n");
+}
+
+int ws_cli_fail(int code, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  fflush(stdout); /* in order, where both go to one place */
+  fputs("warpscore: error: ", stderr);
+  vfprintf(stderr, fmt, ap);
+  fputc('\n', stderr);
+  va_end(ap);
+  return code;
+}
+
+int ws_cli_runtime_fail(const struct ws_error_info *err) {
+  static const int codes[] = {
+      [WS_ERR_ARGUMENT] = WS_CLI_REJECTED, [WS_ERR_MANIFEST] = WS_CLI_REJECTED,   [WS_ERR_IO] = WS_CLI_USAGE,
+      [WS_ERR_NO_DEVICE] = WS_CLI_MISSING, [WS_ERR_UNSUPPORTED] = WS_CLI_MISSING, [WS_ERR_COMPILE] = WS_CLI_REJECTED,
+      [WS_ERR_MEMORY] = WS_CLI_MISSING,    [WS_ERR_DRIVER] = WS_CLI_REJECTED,
+  };
+  size_t i = (size_t)err->status;
+  int code = i && i < sizeof codes / sizeof *codes ? codes[i] : WS_CLI_INTERNAL;
+  return ws_cli_fail(code, "%s", err->message);
+}
+
+int main(int argc, char **argv) {
+  if (argc < 2) {
+    help(stderr);
+    return WS_CLI_USAGE;
+  }
+  if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+    help(stdout);
+    return WS_CLI_OK;
+  }
+  if (!strcmp(argv[1], "--version")) {
+    puts("warpscore " TEXT(WS_CLI_VERSION));
+    return WS_CLI_OK;
+  }
+  for (int i = 0; i < NCOMMANDS; i++) {
+    if (strcmp(argv[1], commands[i].name)) continue;
+    int code = commands[i].run(argc - 1, argv + 1);
+    /* A full disk or a closed pipe shows here at the latest. */
+    if ((fflush(stdout) || ferror(stdout)) && code == WS_CLI_OK)
+      return ws_cli_fail(WS_CLI_INTERNAL, "the standard output cannot be written");
+    return code;
+  }
+  const char *names[NCOMMANDS];
+  for (int i = 0; i < NCOMMANDS; i++) names[i] = commands[i].name;
+  const char *near = ws_nearest(argv[1], names, NCOMMANDS);
+  return ws_cli_fail(WS_CLI_USAGE, "unknown command '%s'%s%s%s; see `warpscore --help`", argv[1],
+                     near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
+}

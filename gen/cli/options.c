@@ -1,0 +1,136 @@
+#include "cli.h"
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+int ws_cli_spec_option(struct ws_cli_spec_options *o, int option, char *value) {
+  switch (option) {
+  case 'D': {
+    char *equals = strchr(value, '=');
+    if (!equals || equals == value) return ws_cli_fail(-1, "-D %s: expected NAME=VALUE", value);
+    if (o->ndefines == WS_CLI_MAX_DEFINES) return ws_cli_fail(-1, "more than %d options -D", WS_CLI_MAX_DEFINES);
+    *equals = 0;
+    o->defines[o->ndefines++] = (struct ws_define){value, equals + 1};
+    return 1;
+  }
+  case 'T': o->target = value; return 1;
+  case 'M': o->templates = value; return 1;
+  case 'K': o->kernel = value; return 1;
+  case 'F':
+    if (strcmp(value, "text") && strcmp(value, "json"))
+      return ws_cli_fail(-1, "--format %s: expected text or json", value);
+    o->json = !strcmp(value, "json");
+    return 1;
+  default: return 0;
+  }
+}
+
+bool ws_cli_parse_integer(const char *what, const char *text, int64_t low, int64_t high, int64_t *out) {
+  char *end;
+  errno = 0;
+  long long v = strtoll(text, &end, 10);
+  if (!*text || *end || errno || v < low || v > high) {
+    ws_cli_fail(0, "%s: '%s' found, expected a number from %lld to %lld", what, text, (long long)low, (long long)high);
+    return false;
+  }
+  *out = v;
+  return true;
+}
+
+bool ws_cli_parse_number(const char *what, const char *text, double *out) {
+  char *end;
+  double v = strtod(text, &end);
+  if (!*text || *end || !isfinite(v)) {
+    ws_cli_fail(0, "%s: '%s' found, expected a number", what, text);
+    return false;
+  }
+  *out = v;
+  return true;
+}
+
+bool ws_cli_parse_layout(const char *text, enum ws_cli_layout *out) {
+  if (!strcmp(text, "bshd")) return *out = WS_CLI_BSHD, true;
+  if (!strcmp(text, "bhsd")) return *out = WS_CLI_BHSD, true;
+  ws_cli_fail(0, "layout: '%s' found, expected bshd or bhsd", text);
+  return false;
+}
+
+/* One KEY=VALUE of a shape. */
+static bool shape_field(const char *key, const char *value, struct ws_cli_shape *s) {
+  int64_t v = 0;
+  const struct {
+    const char *key;
+    int64_t *field;
+  } fields[] = {{"b", &s->b}, {"hq", &s->hq}, {"hkv", &s->hkv}, {"sq", &s->sq}, {"sk", &s->sk}, {"pad", &s->pad}};
+  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+    if (!strcmp(key, fields[i].key)) return ws_cli_parse_integer(key, value, 0, INT32_MAX, fields[i].field);
+  if (!strcmp(key, "seed")) {
+    if (!ws_cli_parse_integer(key, value, 0, INT64_MAX, &v)) return false;
+    s->seed = (uint64_t)v;
+    return true;
+  }
+  if (!strcmp(key, "layout")) return ws_cli_parse_layout(value, &s->layout);
+  if (!strcmp(key, "d"))
+    ws_cli_fail(0, "shape: the head dim is fixed when the kernel is generated (-D head_dim=...)");
+  else
+    ws_cli_fail(0, "shape: unknown key '%s': expected b, hq, hkv, sq, sk, layout, pad or seed", key);
+  return false;
+}
+
+bool ws_cli_parse_shape(const char *text, const struct ws_cli_shape *base, struct ws_cli_shape *out) {
+  char *copy = strdup(text), *next, *save = NULL;
+  if (!copy) return ws_cli_fail(0, "out of memory"), false;
+  bool good = true;
+  *out = *base;
+  for (next = strtok_r(copy, ", \t", &save); next && good; next = strtok_r(NULL, ", \t", &save)) {
+    char *equals = strchr(next, '=');
+    if (!equals) {
+      ws_cli_fail(0, "shape: '%s' found, expected KEY=VALUE, as in b=1,hq=8,hkv=2,sq=512,sk=512", next);
+      good = false;
+    } else {
+      *equals = 0;
+      good = shape_field(next, equals + 1, out);
+    }
+  }
+  free(copy);
+  return good;
+}
+
+bool ws_cli_add_shape(struct ws_cli_shapes *s, const char *text, const struct ws_cli_shape *base) {
+  if (s->n == s->cap) {
+    size_t cap = s->cap ? s->cap * 2 : 16;
+    struct ws_cli_shape *list = realloc(s->list, cap * sizeof *list);
+    if (!list) return ws_cli_fail(0, "out of memory"), false;
+    s->list = list;
+    s->cap = cap;
+  }
+  if (!ws_cli_parse_shape(text, base, &s->list[s->n])) return false;
+  s->n++;
+  return true;
+}
+
+bool ws_cli_add_shapes_of_file(struct ws_cli_shapes *s, const char *path, const struct ws_cli_shape *base) {
+  char *text, *save = NULL;
+  size_t length, before = s->n;
+  if (!ws_cli_read_file(path, &text, &length)) return false;
+  bool good = true;
+  for (char *line = strtok_r(text, "\n", &save); line && good; line = strtok_r(NULL, "\n", &save)) {
+    line[strcspn(line, "#\r")] = 0;
+    if (line[strspn(line, " \t")]) good = ws_cli_add_shape(s, line, base);
+  }
+  free(text);
+  if (good && s->n == before) {
+    ws_cli_fail(0, "%s: no shape in it", path);
+    good = false;
+  }
+  return good;
+}
+
+void ws_cli_print_shape(const struct ws_cli_shape *s, char *out, size_t size) {
+  int n = snprintf(out, size, "b=%lld,hq=%lld,hkv=%lld,sq=%lld,sk=%lld", (long long)s->b, (long long)s->hq,
+                   (long long)(s->hkv < 0 ? s->hq : s->hkv), (long long)s->sq, (long long)(s->sk < 0 ? s->sq : s->sk));
+  if (n > 0 && (size_t)n < size)
+    snprintf(out + n, size - (size_t)n, ",layout=%s,pad=%lld,seed=%llu", s->layout == WS_CLI_BSHD ? "bshd" : "bhsd",
+             (long long)s->pad, (unsigned long long)s->seed);
+}

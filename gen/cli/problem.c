@@ -1,0 +1,134 @@
+/* One shape of attention.forward: its tensors on the host and on a device, the launch, the reference's view of it. */
+#include "cli.h"
+#include <string.h>
+
+static const char *const names[WS_CLI_TENSORS] = {"q", "k", "v", "o", "lse"};
+
+static const struct ws_tensor_info *find(const struct ws_manifest *m, const char *name) {
+  const struct ws_tensor_info *t;
+  for (size_t i = 0; (t = ws_manifest_tensor(m, i)); i++)
+    if (!strcmp(t->name, name)) return t;
+  return NULL;
+}
+
+static bool fixed_dim(const struct ws_manifest *m, const char *tensor, int64_t *out) {
+  const struct ws_tensor_info *t = find(m, tensor);
+  if (t && t->rank == 4 && !t->dims[3].name) return *out = t->dims[3].extent, true;
+  ws_cli_fail(0, "the kernel's tensor %s is not of the form [batch, heads, sequence, NUMBER]", tensor);
+  return false;
+}
+
+bool ws_cli_problem_init(struct ws_cli_problem *p, const struct ws_manifest *m, const struct ws_cli_shape *shape,
+                         const double *scale) {
+  const struct ws_kernel_info *info = ws_manifest_kernel(m);
+  memset(p, 0, sizeof *p);
+  p->manifest = m;
+  p->shape = *shape;
+  if (p->shape.hkv < 0) p->shape.hkv = p->shape.hq;
+  if (p->shape.sk < 0) p->shape.sk = p->shape.sq;
+  if (!ws_reference_find(info->problem))
+    return ws_cli_fail(0, "problem %s: there is no reference for it", info->problem), false;
+  for (size_t i = 0; ws_manifest_tensor(m, i); i++) {
+    size_t k = 0;
+    while (k < WS_CLI_TENSORS && strcmp(names[k], ws_manifest_tensor(m, i)->name)) k++;
+    if (k == WS_CLI_TENSORS)
+      return ws_cli_fail(0, "tensor %s: attention.forward has no such tensor", ws_manifest_tensor(m, i)->name), false;
+  }
+  for (int i = 0; i < WS_CLI_TENSORS; i++) {
+    const struct ws_tensor_info *t = find(m, names[i]);
+    if (!t || t->rank != (i == WS_CLI_LSE ? 3 : 4))
+      return ws_cli_fail(0, "the kernel has no tensor %s of rank %d", names[i], i == WS_CLI_LSE ? 3 : 4), false;
+  }
+  if (!fixed_dim(m, "q", &p->d) || !fixed_dim(m, "v", &p->dv)) return false;
+  const char *causal = ws_manifest_setting(m, "causal");
+  p->causal = causal && !strcmp(causal, "true");
+  p->base2 = !strcmp(info->lse_base, "2");
+  const struct ws_scalar_info *s;
+  for (size_t i = 0; (s = ws_manifest_scalar(m, i)); i++)
+    if (!strcmp(s->name, "scale")) p->scale = s->value;
+  if (scale) p->scale = *scale;
+  if (p->shape.hkv ? p->shape.hq % p->shape.hkv : p->shape.hq != 0)
+    return ws_cli_fail(0, "shape: hq (%lld) must be a multiple of hkv (%lld)", (long long)p->shape.hq,
+                       (long long)p->shape.hkv),
+           false;
+  return true;
+}
+
+bool ws_cli_problem_tensors(struct ws_cli_problem *p) {
+  const struct ws_cli_shape *s = &p->shape;
+  const int64_t shapes[WS_CLI_TENSORS][4] = {
+      {s->b, s->hq, s->sq, p->d},  {s->b, s->hkv, s->sk, p->d}, {s->b, s->hkv, s->sk, p->dv},
+      {s->b, s->hq, s->sq, p->dv}, {s->b, s->hq, s->sq, 0},
+  };
+  for (int i = 0; i < WS_CLI_TENSORS; i++) {
+    if (!ws_cli_tensor_init(&p->t[i], find(p->manifest, names[i]), shapes[i], s)) return false;
+    if (p->t[i].info->direction != WS_IN) ws_cli_tensor_poison(&p->t[i]);
+  }
+  return true;
+}
+
+void ws_cli_problem_free(struct ws_cli_problem *p) {
+  for (int i = 0; i < WS_CLI_TENSORS; i++) ws_cli_tensor_free(&p->t[i]);
+}
+
+int ws_cli_problem_upload(struct ws_cli_problem *p, struct ws_device *device) {
+  struct ws_error_info err;
+  for (int i = 0; i < WS_CLI_TENSORS; i++) {
+    struct ws_cli_tensor *t = &p->t[i];
+    if (!t->device && ws_memory_alloc(device, t->bytes, &t->device, &err)) return ws_cli_runtime_fail(&err);
+    if (ws_memory_upload(device, t->device, t->before, t->bytes, NULL, &err)) return ws_cli_runtime_fail(&err);
+  }
+  return WS_CLI_OK;
+}
+
+int ws_cli_problem_launch(const struct ws_cli_problem *p, const struct ws_kernel *kernel, void *stream) {
+  struct ws_error_info err;
+  struct ws_tensor tensors[WS_CLI_TENSORS];
+  const struct ws_scalar scale = {"scale", p->scale};
+  for (int i = 0; i < WS_CLI_TENSORS; i++) {
+    const struct ws_cli_tensor *t = &p->t[i];
+    tensors[i] = (struct ws_tensor){.name = names[i],
+                                    .data = t->device + WS_CLI_GUARD,
+                                    .type = t->info->type,
+                                    .rank = t->info->rank,
+                                    .shape = t->shape,
+                                    .stride = t->stride};
+  }
+  const struct ws_launch launch = {.tensors = tensors,
+                                   .ntensors = WS_CLI_TENSORS,
+                                   .scalars = &scale,
+                                   .nscalars = ws_manifest_scalar(p->manifest, 0) != NULL,
+                                   .stream = stream};
+  return ws_kernel_launch(kernel, &launch, &err) ? ws_cli_runtime_fail(&err) : WS_CLI_OK;
+}
+
+int ws_cli_problem_download(struct ws_cli_problem *p, struct ws_device *device) {
+  struct ws_error_info err;
+  for (int i = 0; i < WS_CLI_TENSORS; i++)
+    if (ws_memory_download(device, p->t[i].after, p->t[i].device, p->t[i].bytes, NULL, &err))
+      return ws_cli_runtime_fail(&err);
+  return WS_CLI_OK;
+}
+
+void ws_cli_problem_release(struct ws_cli_problem *p, struct ws_device *device) {
+  for (int i = 0; i < WS_CLI_TENSORS; i++) {
+    ws_memory_free(device, p->t[i].device, NULL);
+    p->t[i].device = 0;
+  }
+}
+
+struct ws_ref_attention ws_cli_problem_reference(const struct ws_cli_problem *p) {
+  const struct ws_cli_shape *s = &p->shape;
+  return (struct ws_ref_attention){.batch = s->b,
+                                   .heads = s->hq,
+                                   .kv_heads = s->hkv,
+                                   .queries = s->sq,
+                                   .keys = s->sk,
+                                   .head_dim = p->d,
+                                   .head_dim_v = p->dv,
+                                   .scale = p->scale,
+                                   .causal = p->causal,
+                                   .q = ws_cli_tensor_view(&p->t[WS_CLI_Q]),
+                                   .k = ws_cli_tensor_view(&p->t[WS_CLI_K]),
+                                   .v = ws_cli_tensor_view(&p->t[WS_CLI_V])};
+}

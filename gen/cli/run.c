@@ -1,0 +1,475 @@
+/* warpscore run: a kernel on random data (or .npy files), held against the fp64 reference. */
+#include "cli.h"
+#include "emu/wsemu.h"
+#include <getopt.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const char help_text[] =
+    "usage: warpscore run [OPTIONS] SPEC.yaml|KERNEL.ptx\n\n"
+    "Generates the kernel if a spec is given, launches it and compares O and LSE with an fp64 reference. Inputs are "
+    "random,\n"
+    "N(0,1), the same on every machine for the same seed. Outputs are poisoned before the launch; guards around all\n"
+    "tensors and the padding inside them must not change. PASS: the relative Frobenius errors are at most 1.5 times "
+    "those\n"
+    "of a plain fp32 evaluation with P and O rounded to the kernel's types, NaN and infinities are where the "
+    "reference\n"
+    "has them, every output element is written and nothing else. Exit code 1 when a shape fails.\n\n"
+    "options:\n"
+    "      --shape LIST         b=1,hq=2,hkv=HQ,sq=256,sk=SQ (these are the defaults; repeatable: several shapes).\n"
+    "                           layout=, pad= and seed= may stand in the list, too\n"
+    "      --shapes FILE        one such list a line, # starts a comment\n"
+    "      --layout bshd|bhsd   order of the dims in memory (default bshd)\n"
+    "      --pad N              N more elements between rows, heads and batches (default 0)\n"
+    "      --seed N             of the random inputs (default 1)\n"
+    "      --scale X            of the scores (default: the kernel's, 1/sqrt(head dim))\n"
+    "      --q --k --v FILE     inputs from .npy files, <f4 or <f2, shape (b,h,s,d), rounded to the kernel's type\n"
+    "      --o, --out FILE      write O as .npy (<f4), of the last shape\n"
+    "      --lse FILE           write LSE as .npy (<f4), of the last shape\n"
+    "      --device DEVICE      cuda:N, emu or best (default: best: a GPU that can run the kernel, else the emulator)\n"
+    "      --compare DEVICE     run on this device, too: O must be equal within 2 units in the last place, taken at "
+    "the\n"
+    "                           larger of the element and its row's rms\n"
+    "      --stats              what the emulator counted\n" WS_CLI_SPEC_HELP
+    "      --format text|json   json: one object with all results\n"
+    "      --help               this text\n";
+
+#define MOST_ULPS 2.0 /* between two devices */
+
+struct request {
+  struct ws_cli_spec_options spec;
+  const char *device, *compare, *file[3], *out, *lse;
+  struct ws_cli_shapes shapes;
+  bool stats, has_scale;
+  double scale;
+};
+
+struct session { /* one device with the kernel loaded */
+  struct ws_device *device;
+  struct ws_kernel *kernel;
+};
+
+static double seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void close_session(struct session *s) {
+  ws_kernel_free(s->kernel);
+  ws_device_close(s->device);
+}
+
+static int open_session(struct session *s, const char *device, const struct ws_manifest *m,
+                        const struct ws_cli_text *text) {
+  struct ws_error_info err;
+  memset(s, 0, sizeof *s);
+  if (ws_device_open(device, m, NULL, &s->device, &err) ||
+      ws_kernel_load_text(s->device, text->ptx, text->length, &s->kernel, &err))
+    return ws_cli_runtime_fail(&err);
+  return WS_CLI_OK;
+}
+
+/* ---- inputs ---- */
+
+/* What the files say about the shape overrides what the options say. */
+static bool shape_of_files(const struct ws_cli_array *a, struct ws_cli_shape *s) {
+  const struct ws_cli_array *q = &a[0], *k = &a[1], *v = &a[2];
+  if (k->data && v->data && memcmp(k->shape, v->shape, 3 * sizeof *k->shape))
+    return ws_cli_fail(0, "--k and --v: batch, heads or lengths differ"), false;
+  const struct ws_cli_array *kv = k->data ? k : v;
+  if (q->data && kv->data && q->shape[0] != kv->shape[0])
+    return ws_cli_fail(0, "--q has batch %lld, --k or --v has %lld", (long long)q->shape[0], (long long)kv->shape[0]),
+           false;
+  if (q->data) {
+    s->b = q->shape[0];
+    s->hq = q->shape[1];
+    s->sq = q->shape[2];
+  }
+  if (kv->data) {
+    s->b = kv->shape[0];
+    s->hkv = kv->shape[1];
+    s->sk = kv->shape[2];
+  }
+  return true;
+}
+
+static bool fill_inputs(struct ws_cli_problem *p, const struct ws_cli_array *files) {
+  static const char *const names[] = {"--q", "--k", "--v"};
+  for (int i = 0; i < 3; i++) {
+    struct ws_cli_tensor *t = &p->t[WS_CLI_Q + i];
+    if (!files[i].data) {
+      ws_cli_tensor_random(t, p->shape.seed, (uint64_t)i);
+      continue;
+    }
+    if (files[i].shape[3] != t->shape[3])
+      return ws_cli_fail(0, "%s: head dim %lld found, the kernel has %lld", names[i], (long long)files[i].shape[3],
+                         (long long)t->shape[3]),
+             false;
+    ws_cli_tensor_values(t, files[i].data);
+  }
+  return true;
+}
+
+static bool write_output(const struct ws_cli_tensor *t, const char *path) {
+  int64_t n = ws_cli_tensor_count(t);
+  struct ws_cli_array a = {.rank = t->info->rank, .data = malloc((size_t)n * sizeof(float) + 1)};
+  if (!a.data) return ws_cli_fail(0, "out of memory"), false;
+  memcpy(a.shape, t->shape, sizeof a.shape);
+  for (int64_t i = 0; i < n; i++) a.data[i] = ws_cli_tensor_result(t, i);
+  bool good = ws_cli_npy_write(path, &a);
+  free(a.data);
+  return good;
+}
+
+/* ---- printing ---- */
+
+struct result {
+  struct ws_cli_problem problem;
+  struct ws_cli_verdict verdict;
+  struct ws_cli_distance distance;
+  bool compared, pass;
+  double seconds;
+};
+
+static void print_error(const char *name, const struct ws_cli_error *e, const struct ws_cli_error *plain,
+                        double limit) {
+  printf("%-9s %-11.3e %-15.4e %-13.4e %.4e", name, e->max, e->frobenius, plain->frobenius, limit);
+  if (e->nan) printf("  %zu NaN without reason", e->nan);
+  if (e->missing_nan) printf("  %zu NaN missing", e->missing_nan);
+  if (e->infinite) printf("  %zu infinities differ", e->infinite);
+  putchar('\n');
+}
+
+static void print_details(const struct result *r) {
+  const struct ws_cli_verdict *v = &r->verdict;
+  printf("%-9s %-11s %-15s %-13s %s\n", "", "max error", "rel. Frobenius", "plain fp32", "limit");
+  print_error("O", &v->o, &v->plain_o, v->limit_o);
+  print_error("LSE", &v->lse, &v->plain_lse, v->limit_lse);
+  printf("memory    %s\n", v->damaged ? v->damage : "nothing outside O and LSE changed");
+  if (v->unwritten) printf("          %zu output elements were never written\n", v->unwritten);
+  if (r->compared)
+    printf("compared  O within %.3g ulps (%zu elements differ), LSE within %.3g ulps%s\n", r->distance.o_ulps,
+           r->distance.o_differ, r->distance.lse_ulps, r->distance.classes ? ", NaN or infinity on one side only" : "");
+}
+
+static void print_line(const struct result *r) {
+  const struct ws_cli_verdict *v = &r->verdict;
+  printf(" O %.3e (plain %.3e) LSE %.3e (plain %.3e)", v->o.frobenius, v->plain_o.frobenius, v->lse.frobenius,
+         v->plain_lse.frobenius);
+  if (v->o.nan + v->lse.nan) printf(" %zu NaN without reason", v->o.nan + v->lse.nan);
+  if (v->o.missing_nan + v->lse.missing_nan) printf(" %zu NaN missing", v->o.missing_nan + v->lse.missing_nan);
+  if (v->o.infinite + v->lse.infinite) printf(" %zu infinities differ", v->o.infinite + v->lse.infinite);
+  if (v->unwritten) printf(" %zu elements unwritten", v->unwritten);
+  if (v->damaged) printf(" %s", v->damage);
+  if (r->compared)
+    printf(" compared %.3g ulps%s", r->distance.o_ulps, r->distance.classes ? " NaN or infinity on one side only" : "");
+  putchar('\n');
+}
+
+static void print_result(const struct result *r, bool single) {
+  char shape[256];
+  ws_cli_print_shape(&r->problem.shape, shape, sizeof shape);
+  const char *word = r->pass ? "PASS" : "FAIL";
+  if (!single) {
+    printf("%s %s", word, shape);
+    print_line(r);
+    return;
+  }
+  printf("shape     %s\n", shape);
+  print_details(r);
+  puts(word);
+}
+
+static json_t *error_json(const struct ws_cli_error *e, const struct ws_cli_error *plain, double limit) {
+  return json_pack("{s:f, s:f, s:f, s:f, s:I, s:I, s:I}", "max", e->max, "frobenius", e->frobenius, "plain_frobenius",
+                   plain->frobenius, "limit", limit, "nan", (json_int_t)e->nan, "missing_nan",
+                   (json_int_t)e->missing_nan, "infinities", (json_int_t)e->infinite);
+}
+
+static json_t *result_json(const struct result *r) {
+  char shape[256];
+  const struct ws_cli_verdict *v = &r->verdict;
+  ws_cli_print_shape(&r->problem.shape, shape, sizeof shape);
+  json_t *j =
+      json_pack("{s:s, s:b, s:o, s:o, s:I, s:I, s:f}", "shape", shape, "pass", r->pass, "o",
+                error_json(&v->o, &v->plain_o, v->limit_o), "lse", error_json(&v->lse, &v->plain_lse, v->limit_lse),
+                "unwritten", (json_int_t)v->unwritten, "damaged", (json_int_t)v->damaged, "seconds", r->seconds);
+  if (j && r->compared)
+    json_object_set_new(j, "compared",
+                        json_pack("{s:f, s:f, s:I}", "o_ulps", r->distance.o_ulps, "lse_ulps", r->distance.lse_ulps,
+                                  "differ", (json_int_t)r->distance.o_differ));
+  return j;
+}
+
+static void print_head(const struct ws_manifest *m, const struct session *s) {
+  const struct ws_kernel_info *k = ws_manifest_kernel(m);
+  const struct ws_device_info *d = ws_device_get_info(s->device);
+  const struct ws_kernel_resources *r = ws_kernel_get_resources(s->kernel);
+  const char *value, *name;
+  printf("kernel    %s for %s:", k->entry, k->target);
+  for (size_t i = 0; (name = ws_manifest_setting_at(m, i, &value)); i++) printf("%s %s %s", i ? "," : "", name, value);
+  printf("\ndevice    %s: %s%s%s%s\n", d->name, d->model, *d->choice ? " (" : "", d->choice, *d->choice ? ")" : "");
+  printf("resources %d registers, %d bytes spilled, %u bytes of shared memory, %d CTAs an SM\n", r->registers,
+         r->local_bytes, k->shared + (uint32_t)r->static_shared, r->ctas_per_sm);
+}
+
+/* ---- the emulator's counters ---- */
+
+static void reset_stats(const struct session *s) {
+  void (*reset)(void);
+  void *symbol = ws_device_symbol(s->device, "wsemuResetStats");
+  memcpy(&reset, &symbol, sizeof reset);
+  if (reset) reset();
+}
+
+static bool read_stats(const struct session *s, struct wsemu_stats *out) {
+  int (*get)(struct wsemu_stats *);
+  void *symbol = ws_device_symbol(s->device, "wsemuGetStats");
+  memcpy(&get, &symbol, sizeof get);
+  memset(out, 0, sizeof *out);
+  out->size = sizeof *out;
+  return get && !get(out);
+}
+
+static void print_stats(const struct wsemu_stats *s) {
+  double rate = s->core_seconds > 0 ? (double)s->warp_instructions / s->core_seconds : 0;
+  printf("stats     %llu warp instructions in %.3f s (%.3f core s): %.2f million a second and core\n",
+         (unsigned long long)s->warp_instructions, s->kernel_seconds, s->core_seconds, rate * 1e-6);
+  printf("          global %llu bytes read, %llu written; shared %llu read, %llu written\n",
+         (unsigned long long)s->global_bytes_read, (unsigned long long)s->global_bytes_written,
+         (unsigned long long)s->shared_bytes_read, (unsigned long long)s->shared_bytes_written);
+  printf("          %llu tensor FLOPs, %llu exponentials, %llu barrier waits\n", (unsigned long long)s->tensor_flops,
+         (unsigned long long)s->exponentials, (unsigned long long)s->barrier_waits);
+}
+
+static json_t *stats_json(const struct wsemu_stats *s) {
+  return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f}", "warp_instructions",
+                   (json_int_t)s->warp_instructions, "global_bytes_read", (json_int_t)s->global_bytes_read,
+                   "global_bytes_written", (json_int_t)s->global_bytes_written, "shared_bytes_read",
+                   (json_int_t)s->shared_bytes_read, "shared_bytes_written", (json_int_t)s->shared_bytes_written,
+                   "tensor_flops", (json_int_t)s->tensor_flops, "exponentials", (json_int_t)s->exponentials,
+                   "barrier_waits", (json_int_t)s->barrier_waits, "kernel_seconds", s->kernel_seconds, "core_seconds",
+                   s->core_seconds);
+}
+
+/* ---- running ---- */
+
+static int execute(struct ws_cli_problem *p, const struct session *s, double *time) {
+  struct ws_error_info err;
+  int code = ws_cli_problem_upload(p, s->device);
+  double start = seconds();
+  if (code == WS_CLI_OK) code = ws_cli_problem_launch(p, s->kernel, NULL);
+  if (code == WS_CLI_OK && ws_device_synchronize(s->device, &err)) code = ws_cli_runtime_fail(&err);
+  *time = seconds() - start;
+  if (code == WS_CLI_OK) code = ws_cli_problem_download(p, s->device);
+  ws_cli_problem_release(p, s->device);
+  return code;
+}
+
+static int compare(struct result *r, const struct ws_cli_array *files, const struct session *other) {
+  struct ws_cli_problem twin;
+  double time;
+  int code = WS_CLI_INTERNAL;
+  if (!ws_cli_problem_init(&twin, r->problem.manifest, &r->problem.shape, &r->problem.scale)) return WS_CLI_REJECTED;
+  if (ws_cli_problem_tensors(&twin) && fill_inputs(&twin, files)) code = execute(&twin, other, &time);
+  if (code == WS_CLI_OK) {
+    r->compared = true;
+    r->distance = ws_cli_compare(&r->problem, &twin);
+    if (r->distance.o_ulps > MOST_ULPS || r->distance.classes) r->pass = false;
+  }
+  ws_cli_problem_free(&twin);
+  return code;
+}
+
+static int run_shape(struct request *q, const struct ws_manifest *m, const struct ws_cli_shape *given,
+                     const struct ws_cli_array *files, const struct session *sessions, struct result *r) {
+  struct ws_cli_shape shape = *given;
+  memset(r, 0, sizeof *r);
+  if (!shape_of_files(files, &shape)) return WS_CLI_USAGE;
+  if (!ws_cli_problem_init(&r->problem, m, &shape, q->has_scale ? &q->scale : NULL)) return WS_CLI_REJECTED;
+  int code = WS_CLI_OK;
+  if (!ws_cli_problem_tensors(&r->problem))
+    code = WS_CLI_INTERNAL;
+  else if (!fill_inputs(&r->problem, files))
+    code = WS_CLI_USAGE;
+  else
+    code = execute(&r->problem, &sessions[0], &r->seconds);
+  if (code == WS_CLI_OK && !ws_cli_judge(&r->problem, &r->verdict))
+    code = ws_cli_fail(WS_CLI_INTERNAL, "out of memory");
+  r->pass = r->verdict.pass;
+  if (code == WS_CLI_OK && q->compare) code = compare(r, files, &sessions[1]);
+  if (code == WS_CLI_OK && q->out && !write_output(&r->problem.t[WS_CLI_O], q->out)) code = WS_CLI_INTERNAL;
+  if (code == WS_CLI_OK && q->lse && !write_output(&r->problem.t[WS_CLI_LSE], q->lse)) code = WS_CLI_INTERNAL;
+  return code;
+}
+
+static int run_shapes(struct request *q, const struct ws_manifest *m, const struct ws_cli_array *files,
+                      const struct session *sessions, json_t *results) {
+  int code = WS_CLI_OK;
+  size_t failed = 0;
+  for (size_t i = 0; i < q->shapes.n && code == WS_CLI_OK; i++) {
+    struct result r;
+    code = run_shape(q, m, &q->shapes.list[i], files, sessions, &r);
+    if (code != WS_CLI_OK) {
+      char shape[256];
+      ws_cli_print_shape(&q->shapes.list[i], shape, sizeof shape);
+      fprintf(stderr, "warpscore: the shape was %s\n", shape);
+    } else if (q->spec.json) {
+      json_array_append_new(results, result_json(&r));
+    } else {
+      print_result(&r, q->shapes.n == 1);
+      fflush(stdout);
+    }
+    failed += code == WS_CLI_OK && !r.pass;
+    ws_cli_problem_free(&r.problem);
+  }
+  if (code == WS_CLI_OK && q->shapes.n > 1 && !q->spec.json) printf("%zu shapes, %zu failed\n", q->shapes.n, failed);
+  return code == WS_CLI_OK && failed ? WS_CLI_REJECTED : code;
+}
+
+static int run_kernel(struct request *q, const struct ws_cli_text *text, const struct ws_manifest *m,
+                      const struct ws_cli_array *files) {
+  struct session sessions[2] = {{0}};
+  struct wsemu_stats stats;
+  json_t *root = json_object(), *results = json_array();
+  json_object_set(root, "results", results);
+  int code = open_session(&sessions[0], q->device, m, text);
+  if (code == WS_CLI_OK && q->compare) code = open_session(&sessions[1], q->compare, m, text);
+  if (code == WS_CLI_OK) {
+    const struct ws_device_info *d = ws_device_get_info(sessions[0].device);
+    if (!q->spec.json) print_head(m, &sessions[0]);
+    json_object_set_new(root, "device", json_pack("{s:s, s:s}", "name", d->name, "model", d->model));
+    reset_stats(&sessions[0]);
+    code = run_shapes(q, m, files, sessions, results);
+    bool counted = q->stats && read_stats(&sessions[0], &stats);
+    if (counted && q->spec.json)
+      json_object_set_new(root, "stats", stats_json(&stats));
+    else if (counted)
+      print_stats(&stats);
+    else if (q->stats)
+      ws_cli_fail(0, "--stats: %s counts nothing, the emulator does", d->name);
+    json_object_set_new(root, "pass", json_boolean(code == WS_CLI_OK));
+    if (q->spec.json && json_dumpf(root, stdout, JSON_INDENT(2)) == 0) putchar('\n');
+  }
+  json_decref(results);
+  json_decref(root);
+  close_session(&sessions[0]);
+  close_session(&sessions[1]);
+  return code;
+}
+
+static int run_request(struct request *q, const char *path) {
+  static const char *const names[] = {"--q", "--k", "--v"};
+  struct ws_cli_array files[3] = {{0}};
+  struct ws_cli_text text = {0};
+  struct ws_manifest *m = NULL;
+  struct ws_error_info err;
+  int code = WS_CLI_OK;
+  bool any = q->out || q->lse;
+  for (int i = 0; i < 3 && code == WS_CLI_OK; i++) {
+    any |= q->file[i] != NULL;
+    if (q->file[i] && !ws_cli_npy_read(q->file[i], 4, &files[i])) code = WS_CLI_REJECTED;
+  }
+  if (code == WS_CLI_OK && any && q->shapes.n > 1)
+    code = ws_cli_fail(WS_CLI_USAGE, "%s and the like take one shape", names[0]);
+  if (code == WS_CLI_OK) code = ws_cli_obtain(path, &q->spec, &text);
+  if (code == WS_CLI_OK && ws_manifest_parse(text.ptx, text.length, &m, &err))
+    code = ws_cli_fail(WS_CLI_REJECTED, "%s: %s", path, err.message);
+  if (code == WS_CLI_OK) code = run_kernel(q, &text, m, files);
+  ws_manifest_free(m);
+  ws_cli_text_free(&text);
+  for (int i = 0; i < 3; i++) free(files[i].data);
+  return code;
+}
+
+/* ---- options ---- */
+
+enum {
+  OPT_SHAPE = 256,
+  OPT_SHAPES,
+  OPT_LAYOUT,
+  OPT_PAD,
+  OPT_SEED,
+  OPT_SCALE,
+  OPT_Q,
+  OPT_K,
+  OPT_V,
+  OPT_O,
+  OPT_LSE,
+  OPT_DEVICE,
+  OPT_COMPARE,
+  OPT_STATS
+};
+static const struct option options[] = {
+    WS_CLI_SPEC_OPTIONS,
+    {"shape", required_argument, NULL, OPT_SHAPE},
+    {"shapes", required_argument, NULL, OPT_SHAPES},
+    {"layout", required_argument, NULL, OPT_LAYOUT},
+    {"pad", required_argument, NULL, OPT_PAD},
+    {"seed", required_argument, NULL, OPT_SEED},
+    {"scale", required_argument, NULL, OPT_SCALE},
+    {"q", required_argument, NULL, OPT_Q},
+    {"k", required_argument, NULL, OPT_K},
+    {"v", required_argument, NULL, OPT_V},
+    {"o", required_argument, NULL, OPT_O},
+    {"out", required_argument, NULL, OPT_O},
+    {"lse", required_argument, NULL, OPT_LSE},
+    {"device", required_argument, NULL, OPT_DEVICE},
+    {"compare", required_argument, NULL, OPT_COMPARE},
+    {"stats", no_argument, NULL, OPT_STATS},
+    {"help", no_argument, NULL, 'h'},
+    {0},
+};
+
+/* Options that the shapes build on come first, wherever they stand. */
+static bool first_pass(int option, char *value, struct request *q, struct ws_cli_shape *base) {
+  int64_t seed;
+  switch (option) {
+  case OPT_LAYOUT: return ws_cli_parse_layout(value, &base->layout);
+  case OPT_PAD: return ws_cli_parse_integer("--pad", value, 0, INT32_MAX, &base->pad);
+  case OPT_SEED:
+    if (!ws_cli_parse_integer("--seed", value, 0, INT64_MAX, &seed)) return false;
+    base->seed = (uint64_t)seed;
+    return true;
+  case OPT_SCALE: q->has_scale = true; return ws_cli_parse_number("--scale", value, &q->scale);
+  case OPT_Q:
+  case OPT_K:
+  case OPT_V: q->file[option - OPT_Q] = value; return true;
+  case OPT_O: q->out = value; return true;
+  case OPT_LSE: q->lse = value; return true;
+  case OPT_DEVICE: q->device = value; return true;
+  case OPT_COMPARE: q->compare = value; return true;
+  case OPT_STATS: q->stats = true; return true;
+  default: return true;
+  }
+}
+
+static bool second_pass(int argc, char **argv, struct request *q, const struct ws_cli_shape *base) {
+  optind = 1;
+  for (int c; (c = getopt_long(argc, argv, "D:h", options, NULL)) != -1;) {
+    if (c == OPT_SHAPE && !ws_cli_add_shape(&q->shapes, optarg, base)) return false;
+    if (c == OPT_SHAPES && !ws_cli_add_shapes_of_file(&q->shapes, optarg, base)) return false;
+  }
+  return q->shapes.n || ws_cli_add_shape(&q->shapes, "", base);
+}
+
+int ws_cli_run(int argc, char **argv) {
+  struct request q = {0};
+  struct ws_cli_shape base = WS_CLI_DEFAULT_SHAPE;
+  for (int c; (c = getopt_long(argc, argv, "D:h", options, NULL)) != -1;) {
+    if (c == 'h') {
+      fputs(help_text, stdout);
+      return WS_CLI_OK;
+    }
+    if (c == '?') return ws_cli_fail(WS_CLI_USAGE, "see `warpscore run --help`");
+    int taken = ws_cli_spec_option(&q.spec, c, optarg);
+    if (taken < 0 || (!taken && !first_pass(c, optarg, &q, &base))) return WS_CLI_USAGE;
+  }
+  if (argc - optind != 1) return ws_cli_fail(WS_CLI_USAGE, "run takes one spec or kernel; see `warpscore run --help`");
+  int code = second_pass(argc, argv, &q, &base) ? run_request(&q, argv[argc - 1]) : WS_CLI_USAGE;
+  free(q.shapes.list);
+  return code;
+}
