@@ -55,17 +55,17 @@ WS_API const char *ws_status_name(enum ws_status status);   /* "WS_ERR_ARGUMENT"
 
 /* ---- the manifest: what a generated kernel says about itself ---- */
 
-enum ws_type {
-  WS_TYPE_NONE = 0, /* in struct ws_tensor: not checked */
-  WS_TYPE_F16,
-  WS_TYPE_BF16,
-  WS_TYPE_F32,
-  WS_TYPE_E4M3,
-  WS_TYPE_E5M2,
-  WS_TYPE_I32
+enum ws_dtype {
+  WS_DTYPE_NONE = 0, /* in struct ws_tensor: not checked */
+  WS_DTYPE_F16,
+  WS_DTYPE_BF16,
+  WS_DTYPE_F32,
+  WS_DTYPE_E4M3,
+  WS_DTYPE_E5M2,
+  WS_DTYPE_I32
 };
-WS_API const char *ws_type_name(enum ws_type type);  /* "bf16" */
-WS_API size_t ws_type_size(enum ws_type type);       /* bytes; 0 for WS_TYPE_NONE */
+WS_API const char *ws_dtype_name(enum ws_dtype type);  /* "bf16" */
+WS_API size_t ws_dtype_size(enum ws_dtype type);       /* bytes; 0 for WS_DTYPE_NONE */
 
 enum ws_direction { WS_IN, WS_OUT, WS_INOUT };
 
@@ -77,7 +77,7 @@ struct ws_dim_info {
 struct ws_tensor_info {
   const char *name;
   enum ws_direction direction;
-  enum ws_type type;
+  enum ws_dtype type;
   int rank;
   struct ws_dim_info dims[WS_MAX_RANK];
   int strided[WS_MAX_RANK]; /* 1: the kernel takes this dim's stride; 0: it must be packed (see ws_tensor.stride) */
@@ -86,7 +86,7 @@ struct ws_tensor_info {
 
 struct ws_scalar_info {
   const char *name;
-  enum ws_type type;
+  enum ws_dtype type;
   double value; /* taken where the launch gives none */
 };
 
@@ -210,7 +210,7 @@ WS_API const struct ws_kernel_resources *ws_kernel_get_resources(const struct ws
 struct ws_tensor {
   const char *name;      /* as in the manifest */
   uint64_t data;         /* device address; may be 0 where an extent is 0 */
-  enum ws_type type;     /* checked unless WS_TYPE_NONE */
+  enum ws_dtype type;     /* checked unless WS_DTYPE_NONE */
   int rank;
   const int64_t *shape;  /* [rank], elements */
   const int64_t *stride; /* [rank], in ELEMENTS, like PyTorch's; NULL = packed: the last dim is contiguous, each other

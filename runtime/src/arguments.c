@@ -107,9 +107,9 @@ static enum ws_status bind_shapes(struct arguments *a) {
   for (size_t k = 0; k < m->ntensors; k++) {
     const struct ws_tensor_info *info = &m->tensors[k];
     const struct ws_tensor *t = a->tensors[k];
-    if (t->type != WS_TYPE_NONE && t->type != info->type)
+    if (t->type != WS_DTYPE_NONE && t->type != info->type)
       return BAD(a, "tensor %s: type %s found, expected %s: convert it, or generate the kernel for that type",
-                 info->name, ws_type_name(t->type), ws_type_name(info->type));
+                 info->name, ws_dtype_name(t->type), ws_dtype_name(info->type));
     if (t->rank != info->rank)
       return BAD(a, "tensor %s: rank %d found, expected %d: %s", info->name, t->rank, info->rank,
                  dim_list(info, list, sizeof list));
@@ -144,7 +144,7 @@ static enum ws_status too_large(struct arguments *a, size_t k) {
 static enum ws_status take_stride(struct arguments *a, size_t k, int d, int64_t packed) {
   const struct ws_tensor_info *info = &a->m->tensors[k];
   const struct ws_tensor *t = a->tensors[k];
-  int64_t size = (int64_t)ws_type_size(info->type), bytes = 0, stride = t->stride ? t->stride[d] : packed;
+  int64_t size = (int64_t)ws_dtype_size(info->type), bytes = 0, stride = t->stride ? t->stride[d] : packed;
   char word[128];
   bool overflow = __builtin_mul_overflow(stride, size, &bytes);
   if (t->shape[d] <= 1) { /* never used: index 0 alone exists */
@@ -175,7 +175,7 @@ static enum ws_status take_stride(struct arguments *a, size_t k, int d, int64_t 
 static enum ws_status take_strides(struct arguments *a, size_t k) {
   const struct ws_tensor_info *info = &a->m->tensors[k];
   const struct ws_tensor *t = a->tensors[k];
-  int64_t packed = 1, size = (int64_t)ws_type_size(info->type);
+  int64_t packed = 1, size = (int64_t)ws_dtype_size(info->type);
   for (int d = info->rank - 1; d >= 0; d--) {
     if (take_stride(a, k, d, packed)) return WS_ERR_ARGUMENT;
     if (t->shape[d] > 1) packed = a->stride[k][d] / size;
@@ -188,7 +188,7 @@ static enum ws_status take_strides(struct arguments *a, size_t k) {
 static enum ws_status check_reach(struct arguments *a, size_t k) {
   const struct ws_tensor_info *info = &a->m->tensors[k];
   const struct ws_tensor *t = a->tensors[k];
-  int64_t reach = (int64_t)ws_type_size(info->type), step;
+  int64_t reach = (int64_t)ws_dtype_size(info->type), step;
   for (int d = 0; d < info->rank; d++)
     if (__builtin_mul_overflow(t->shape[d] - 1, a->stride[k][d], &step) || __builtin_add_overflow(reach, step, &reach))
       return too_large(a, k);
@@ -201,7 +201,7 @@ static enum ws_status check_reach(struct arguments *a, size_t k) {
 static enum ws_status check_overlap(struct arguments *a, size_t k) {
   const struct ws_tensor_info *info = &a->m->tensors[k];
   const struct ws_tensor *t = a->tensors[k];
-  int64_t size = (int64_t)ws_type_size(info->type), span = size;
+  int64_t size = (int64_t)ws_dtype_size(info->type), span = size;
   bool done[WS_MAX_RANK] = {false};
   for (int step = 0; step < info->rank; step++) {
     int next = -1;

@@ -31,22 +31,22 @@ __attribute__((format(printf, 2, 3))) static enum ws_status bad(struct reader *r
 }
 
 static const struct {
-  enum ws_type type;
+  enum ws_dtype type;
   const char *name;
   size_t size;
 } types[] = {
-    {WS_TYPE_F16, "f16", 2},   {WS_TYPE_BF16, "bf16", 2}, {WS_TYPE_F32, "f32", 4},
-    {WS_TYPE_E4M3, "e4m3", 1}, {WS_TYPE_E5M2, "e5m2", 1}, {WS_TYPE_I32, "i32", 4},
+    {WS_DTYPE_F16, "f16", 2},   {WS_DTYPE_BF16, "bf16", 2}, {WS_DTYPE_F32, "f32", 4},
+    {WS_DTYPE_E4M3, "e4m3", 1}, {WS_DTYPE_E5M2, "e5m2", 1}, {WS_DTYPE_I32, "i32", 4},
 };
 enum { NTYPES = sizeof types / sizeof *types };
 
-const char *ws_type_name(enum ws_type type) {
+const char *ws_dtype_name(enum ws_dtype type) {
   for (int i = 0; i < NTYPES; i++)
     if (types[i].type == type) return types[i].name;
   return "none";
 }
 
-size_t ws_type_size(enum ws_type type) {
+size_t ws_dtype_size(enum ws_dtype type) {
   for (int i = 0; i < NTYPES; i++)
     if (types[i].type == type) return types[i].size;
   return 0;
@@ -84,7 +84,7 @@ static bool find_dim(const struct ws_manifest *m, const char *s, size_t n, size_
 
 /* ---- the values of the keys; each parser takes r->c to its end ---- */
 
-static enum ws_status take_type(struct reader *r, enum ws_type *type) {
+static enum ws_status take_type(struct reader *r, enum ws_dtype *type) {
   const char *s;
   size_t n;
   if (!ws_rt_take_word(&r->c, &s, &n)) return BAD(r, "%s: a type is missing", r->key);
@@ -236,9 +236,9 @@ static enum ws_status tensor_value(struct reader *r) {
   int64_t align;
   if (!ws_rt_take_name(&r->c, &s, &n) || !ws_rt_equal(s, n, "align") || !ws_rt_take_integer(&r->c, &align))
     return BAD(r, "tensor %s: expected 'align BYTES' behind the dims", t->name);
-  if (align < (int64_t)ws_type_size(t->type) || align > 4096 || (align & (align - 1)))
+  if (align < (int64_t)ws_dtype_size(t->type) || align > 4096 || (align & (align - 1)))
     return BAD(r, "tensor %s: align %lld found, expected a power of two from the element's %zu bytes to 4096", t->name,
-               (long long)align, ws_type_size(t->type));
+               (long long)align, ws_dtype_size(t->type));
   t->align = (uint32_t)align;
   m->ntensors++;
   return WS_OK;
@@ -255,7 +255,7 @@ static enum ws_status scalar_value(struct reader *r) {
   if (find_scalar(m, s, n, &index)) return BAD(r, "scalar: '%.*s' is declared twice", shown(n), s);
   t->name = keep(m, s, n);
   if (take_type(r, &t->type)) return WS_ERR_MANIFEST;
-  if (t->type != WS_TYPE_F32 && t->type != WS_TYPE_I32) return BAD(r, "scalar %s: expected type f32 or i32", t->name);
+  if (t->type != WS_DTYPE_F32 && t->type != WS_DTYPE_I32) return BAD(r, "scalar %s: expected type f32 or i32", t->name);
   bool rsqrt = ws_rt_take_name(&r->c, &s, &n);
   if (rsqrt && !ws_rt_equal(s, n, "rsqrt"))
     return BAD(r, "scalar %s: '%.*s' found, expected a number or 'rsqrt N'", t->name, shown(n), s);
