@@ -97,7 +97,7 @@ const char *ws_nearest(const char *name, const char *const *names, size_t n) {
     size_t m = names[i] ? strlen(names[i]) : 0;
     if (!m || m > NAME_MAX_LEN) continue;
     int d = distance(name, len, names[i], m);
-    if (d >= 2 * (int)(len > m ? len : m)) continue; /* nothing in common */
+    if (d >= 2 * (int)(len < m ? len : m)) continue; /* nothing in common */
     if (d < limit || (d == limit && !best)) {
       best = names[i];
       limit = d;

@@ -20,7 +20,7 @@ static bool is_value(struct ws_reader *r, const struct ws_node *n, const char *w
     ws_reader_error(r, ws_reader_pos(r, n->begin, n->begin + 1), "quoted", "no `|` or `>` text in a spec: write the value behind its key");
   else if (ws_reader_pos(r, n->end, n->end).line != n->pos.line)
     ws_reader_error(r, n->pos, "multi-line", "a value stands on one line; this one runs on to line %u: check the indentation there", ws_reader_pos(r, n->end, n->end).line);
-  else if (!*text_of(r, n)) ws_reader_error(r, n->pos, "empty", "a value is missing: expected %s", what);
+  else if (!*text_of(r, n)) ws_reader_error(r, n->pos, "empty", "expected %s, found nothing", what);
   else if (n->style == WS_DOUBLE_QUOTED && memchr(r->text + n->begin, '\\', n->end - n->begin))
     ws_reader_error(r, n->pos, "quoted", "no `\\` escapes in a spec");
   else return true;
@@ -30,18 +30,20 @@ static bool is_value(struct ws_reader *r, const struct ws_node *n, const char *w
 static void open_value(struct ws_parser *p, struct ws_reader *r, const struct ws_node *n) {
   size_t q = n->style == WS_PLAIN ? 0 : 1;
   ws_parser_open(p, r, n->begin + q, n->end - q);
+  p->end_name = "the end of the value";
+  if (!q && n->end < r->len && r->text[n->end] == ',') p->end_name = "the end of the value (quote it if the `,` is a part of it)";
 }
 
-static const char *list_words(struct ws_reader *r, const char *const *words, size_t n) {
+static const char *list_words(struct ws_reader *r, const char *const *words, size_t n, const char *last) {
   const char *s = "";
-  for (size_t i = 0; i < n; i++) s = ws_fmt(r->a, "%s%s%s", s, i == 0 ? "" : i + 1 == n ? " or " : ", ", words[i]);
+  for (size_t i = 0; i < n; i++) s = ws_fmt(r->a, "%s%s%s%s%s", s, i == 0 ? "" : i + 1 == n ? " " : ", ", i && i + 1 == n ? last : "", i && i + 1 == n ? " " : "", words[i]);
   return s;
 }
 
 static void unknown(struct ws_reader *r, struct ws_pos pos, const char *what, const char *word, const char *const *words, size_t n, const char *more) {
   const char *near = ws_nearest(word, words, n);
-  if (near) ws_reader_error(r, pos, "unknown-word", "no %s `%s`: did you mean `%s`?", what, word, near);
-  else ws_reader_error(r, pos, "unknown-word", "no %s `%s`: expected %s%s", what, word, list_words(r, words, n), more);
+  if (near) ws_reader_error(r, pos, "unknown-word", "`%s` is no %s: did you mean `%s`?", word, what, near);
+  else ws_reader_error(r, pos, "unknown-word", "`%s` is no %s: expected %s%s", word, what, list_words(r, words, n, "or"), more);
 }
 
 static size_t count_words(const char *const *words) {
@@ -74,7 +76,7 @@ static const char *read_name(struct ws_reader *r, const struct ws_node *n, const
   open_value(&p, r, n);
   const char *name = ws_expect_name(&p, what, NULL);
   while (dotted && ws_accept(&p, ".")) name = ws_fmt(r->a, "%s.%s", name, ws_expect_name(&p, what, NULL));
-  ws_expect_end(&p, "the name");
+  ws_expect_end(&p, "the name (which has letters, digits and `_`)");
   return p.failed ? NULL : name;
 }
 
@@ -96,11 +98,11 @@ static void read_names(struct ws_reader *r, const struct ws_node *n, const struc
 
 static const char *read_word(struct ws_reader *r, const struct ws_node *n, const struct ws_key *k) {
   size_t nwords = count_words(k->words);
-  const char *what = ws_fmt(r->a, "%s %s", nwords > 1 ? "one of" : "the word", list_words(r, k->words, nwords));
+  const char *what = ws_fmt(r->a, "%s %s", nwords > 1 ? "one of" : "the word", list_words(r, k->words, nwords, "or"));
   if (!is_value(r, n, what)) return NULL;
   const char *word = text_of(r, n);
   if (is_word(k->words, word)) return word;
-  unknown(r, n->pos, k->name, ws_reader_quote(r, n->begin, n->end), k->words, nwords, "");
+  unknown(r, n->pos, ws_fmt(r->a, "value of `%s`", k->name), ws_reader_quote(r, n->begin, n->end), k->words, nwords, "");
   return NULL;
 }
 
@@ -120,9 +122,20 @@ static void read_exprs(struct ws_reader *r, const struct ws_node *n, const struc
   }
 }
 
+/* Whether a list has cut an expression into pieces. */
+static bool has_open_paren(struct ws_reader *r, const struct ws_node *n) {
+  for (size_t i = 0; i < n->n; i++)
+    if (n->item[i]->kind == WS_NODE_SCALAR && strchr(text_of(r, n->item[i]), '(') && !strchr(text_of(r, n->item[i]), ')')) return true;
+  return false;
+}
+
 static void read_tile(struct ws_reader *r, const struct ws_node *n, const struct ws_key *k, void *out) {
   if (n->kind == WS_NODE_BROKEN) return;
   *FIELD(out, k->pos, struct ws_pos) = n->pos;
+  if (n->kind == WS_NODE_LIST && n->n != 2 && has_open_paren(r, n)) {
+    ws_reader_error(r, n->pos, "bad-value", "an expression with a comma is quoted in a list: ['max(1, 2)', 3]");
+    return;
+  }
   if (n->kind != WS_NODE_LIST || n->n != 2) {
     ws_reader_error(r, n->pos, "bad-value", "expected `[rows, cols]` as tile, found %s",
                     n->kind == WS_NODE_LIST ? ws_fmt(r->a, "a list of %zu", n->n) : n->kind == WS_NODE_MAP ? "a mapping" : "one value");
@@ -177,7 +190,7 @@ static const char *plain_key(struct ws_reader *r, const struct ws_node *key, con
   if (!is_value(r, key, what)) return NULL;
   open_value(&p, r, key);
   const char *name = ws_expect_name(&p, what, NULL);
-  ws_expect_end(&p, "the name");
+  ws_expect_end(&p, "the name (which has letters, digits and `_`)");
   return p.failed ? NULL : name;
 }
 
@@ -237,14 +250,17 @@ static const char *declared_name(struct ws_reader *r, const struct ws_node *key,
   }
   open_value(&p, r, key);
   const char *name = ws_expect_name(&p, what, NULL);
+  struct ws_expr *elements = NULL;
   if (ws_is(&p, "[")) {
     if (rec->count == WS_NO_OFFSET) ws_parse_error(&p, "bad-key", "a %s has no elements: only roles, buffers, pipelines and barriers come as NAME[n]", rec->what);
     ws_accept(&p, "[");
-    *count = ws_parse_expr(&p);
+    elements = ws_parse_expr(&p);
     ws_expect(&p, "]", "after the number of elements");
   }
-  ws_expect_end(&p, "the name");
-  return p.failed ? NULL : name;
+  ws_expect_end(&p, "the name (which has letters, digits and `_`)");
+  if (p.failed) return NULL;
+  *count = elements;
+  return name;
 }
 
 static void read_table(struct ws_reader *r, const struct ws_node *n, const struct ws_node *key, const struct ws_key *k, void *out) {
@@ -335,7 +351,7 @@ static void unknown_key(struct ws_reader *r, const struct ws_node *key, const st
   for (; n < rec->nkeys && n < 32; n++) names[n] = rec->keys[n].name;
   const char *word = ws_reader_quote(r, key->begin, key->end), *near = ws_nearest(text_of(r, key), names, n);
   if (near) ws_reader_error(r, key->pos, "unknown-key", "a %s has no key `%s`: did you mean `%s`?", rec->what, word, near);
-  else ws_reader_error(r, key->pos, "unknown-key", "a %s has no key `%s`: expected %s", rec->what, word, list_words(r, names, n));
+  else ws_reader_error(r, key->pos, "unknown-key", "a %s has no key `%s`: expected %s", rec->what, word, list_words(r, names, n, "or"));
 }
 
 /* A named barrier has no phases, an mbarrier no warps. */
@@ -367,6 +383,11 @@ static void read_record(struct ws_reader *r, const struct ws_node *n, const stru
     }
     const char *word = text_of(r, n->key[i]);
     size_t k = 0;
+    if (!strcmp(word, "<<")) { /* YAML's merge key: the alias behind it has had its error */
+      if (n->item[i]->kind != WS_NODE_BROKEN) ws_reader_error(r, n->key[i]->pos, "unknown-key", "no merge keys in a spec: write the keys out");
+      broken = true;
+      continue;
+    }
     while (k < rec->nkeys && strcmp(rec->keys[k].name, word)) k++;
     if (k == rec->nkeys) {
       unknown_key(r, n->key[i], rec);
@@ -387,8 +408,12 @@ static void read_record(struct ws_reader *r, const struct ws_node *n, const stru
     read_value(r, n->key[i], n->item[i], &rec->keys[k], out);
   }
   check_only(r, n, rec, seen, keys);
-  for (size_t k = 0; k < rec->nkeys && !broken && !r->cut; k++)
-    if (rec->keys[k].required && !seen[k]) ws_reader_error(r, owner, "missing-key", "%s lacks the key `%s`", what, rec->keys[k].name);
+  const char *missing[32];
+  size_t nmissing = 0;
+  for (size_t k = 0; k < rec->nkeys; k++)
+    if (rec->keys[k].required && !seen[k]) missing[nmissing++] = ws_fmt(r->a, "`%s`", rec->keys[k].name);
+  if (nmissing && !broken && !r->cut)
+    ws_reader_error(r, owner, "missing-key", "%s lacks the key%s %s", what, nmissing > 1 ? "s" : "", list_words(r, missing, nmissing, "and"));
 }
 
 /* --- words that may be parameters --- */
@@ -401,7 +426,7 @@ static bool is_param(const struct ws_document *doc, const char *name) {
 
 static void check_word(struct ws_reader *r, const struct ws_document *doc, const struct ws_key *k, const struct ws_expr *e) {
   if (!e || e->kind != WS_E_NAME || is_word(k->words, e->name) || is_param(doc, e->name)) return;
-  unknown(r, e->pos, k->name, e->name, k->words, count_words(k->words), ", or a parameter");
+  unknown(r, e->pos, ws_fmt(r->a, "value of `%s`", k->name), e->name, k->words, count_words(k->words), ", or a parameter");
 }
 
 static void check_words(struct ws_reader *r, const struct ws_document *doc, const struct ws_record *rec, const void *in) {

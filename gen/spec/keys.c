@@ -28,7 +28,7 @@ static const struct ws_key work_keys[] = {
     {"cluster", WS_K_EXPR, false, AT(ws_work, cluster), NONE, NONE, WORDS("pair"), NULL, NULL, "Two CTAs work on one tile; `rank` tells them apart."},
     {"ctas", WS_K_EXPR, false, AT(ws_work, ctas), NONE, NONE, NULL, NULL, NULL, "CTAs that shall fit on one SM."},
 };
-static const struct ws_record work = {"section `work`", KEYS(work_keys), sizeof(struct ws_work), AT(ws_work, pos), NONE, NONE};
+static const struct ws_record work = {"work section", KEYS(work_keys), sizeof(struct ws_work), AT(ws_work, pos), NONE, NONE};
 
 static const struct ws_key tensor_keys[] = {
     {"dims", WS_K_LIST, true, AT(ws_tensor_decl, dims), AT(ws_tensor_decl, ndims), NONE, NULL, NULL, NULL,

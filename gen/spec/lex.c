@@ -75,7 +75,7 @@ static struct ws_token number(struct lexer *x) {
   memcpy(copy, x->r->text + t.begin, t.end - t.begin);
   copy[t.end - t.begin] = 0;
   t.number = strtod(copy, NULL);
-  if (t.is_int && t.number > 9007199254740992.0) return bad(t, "bad-number", "an integer above 2^53");
+  if (t.is_int && strtoull(copy, NULL, 10) > 9007199254740992u) return bad(t, "bad-number", "an integer above 2^53");
   if (isinf(t.number)) return bad(t, "bad-number", "a number too large for a double: write `inf` for infinity");
   return t;
 }
@@ -122,7 +122,7 @@ static struct ws_token next(struct lexer *x) {
 void ws_parser_open(struct ws_parser *p, struct ws_reader *r, size_t begin, size_t end) {
   struct lexer x = {r, begin, end};
   size_t cap = 0;
-  *p = (struct ws_parser){.r = r};
+  *p = (struct ws_parser){.r = r, .end_name = "the end of the line"};
   do *WS_PUSH(r->a, p->t, p->n, cap) = next(&x);
   while (p->t[p->n - 1].kind != WS_T_END && p->t[p->n - 1].kind != WS_T_BAD); /* nothing is read past a bad token */
 }
@@ -144,8 +144,9 @@ bool ws_accept(struct ws_parser *p, const char *word) {
 
 const char *ws_found(struct ws_parser *p) {
   const struct ws_token *t = ws_peek(p, 0);
-  if (t->kind == WS_T_END) return "the end of the line";
-  return ws_fmt(p->r->a, "`%s`", ws_reader_quote(p->r, t->begin, t->end));
+  if (t->kind == WS_T_END) return p->end_name;
+  const char *reserved_word = t->kind == WS_T_NAME && ws_reserved(t->text) ? "the reserved word " : "";
+  return ws_fmt(p->r->a, "%s`%s`", reserved_word, ws_reader_quote(p->r, t->begin, t->end));
 }
 
 struct ws_pos ws_token_pos(const struct ws_parser *p, const struct ws_token *t) { return ws_reader_pos(p->r, t->begin, t->end); }
@@ -187,18 +188,14 @@ void ws_expect(struct ws_parser *p, const char *word, const char *why) {
 
 void ws_expect_end(struct ws_parser *p, const char *after) {
   if (p->failed || ws_peek(p, 0)->kind == WS_T_END) return;
-  ws_parse_error(p, "syntax", "expected the end of the line after %s, found %s", after, ws_found(p));
+  ws_parse_error(p, "syntax", "unexpected `%s` after %s", ws_reader_quote(p->r, ws_peek(p, 0)->begin, ws_peek(p, 0)->end), after);
 }
 
 const char *ws_expect_name(struct ws_parser *p, const char *what, struct ws_pos *pos) {
   const struct ws_token *t = ws_peek(p, 0);
   if (p->failed) return "";
-  if (t->kind != WS_T_NAME) {
-    ws_parse_error(p, "syntax", "expected %s, found %s", what, ws_found(p));
-    return "";
-  }
-  if (ws_reserved(t->text)) {
-    ws_parse_error(p, "reserved", "expected %s, found the reserved word `%s`", what, t->text);
+  if (t->kind != WS_T_NAME || ws_reserved(t->text)) {
+    ws_parse_error(p, t->kind == WS_T_NAME ? "reserved" : "syntax", "expected %s, found %s", what, ws_found(p));
     return "";
   }
   if (pos) *pos = ws_token_pos(p, t);

@@ -85,6 +85,7 @@ struct ws_parser {
   size_t n, i;            /* tokens, the last being WS_T_END; the current one */
   bool failed;            /* one error a statement: after it every token is the end */
   int depth;
+  const char *end_name;   /* what the end is called in messages */
 };
 
 void ws_parser_open(struct ws_parser *p, struct ws_reader *r, size_t begin, size_t end);

@@ -168,6 +168,7 @@ static void parse_slot(struct ws_parser *p, struct ws_stmt *s, const char *word)
     ws_expect_end(p, "the phase");
     return;
   }
+  if (ws_is(p, "=")) ws_parse_error(p, "syntax", "a counter is compared by `==`");
   parse_handle(p, s);
   parse_options(p, s);
   ws_expect_end(p, s->handle ? "the slot" : ws_fmt(p->r->a, "`%s %s` (a slot is named by `-> NAME`)", word, p->failed ? "" : words(p, s->a)));
@@ -284,7 +285,7 @@ static void parse_assign(struct ws_parser *p, struct ws_stmt *s) {
   s->accumulate = ws_accept(p, "+=");
   if (!s->accumulate) {
     if (ws_is(p, "==")) ws_parse_error(p, "syntax", "`==` compares: an assignment has `=`");
-    ws_expect(p, "=", "(or a statement's word at the beginning)");
+    ws_expect(p, "=", "after what is assigned");
   }
   s->a = ws_parse_expr(p);
   if (ws_accept(p, "@")) {
@@ -309,6 +310,7 @@ static void unknown_statement(struct ws_parser *p, const char *word) {
   const char *near = ws_nearest(word, names, n);
   struct ws_pos pos = ws_token_pos(p, ws_peek(p, 0));
   if (near) ws_parse_error_at(p, pos, "unknown-statement", "no statement `%s`: did you mean `%s`?", word, near);
+  else if (ws_peek(p, 1)->kind == WS_T_OP) ws_parse_error_at(p, pos, "unknown-statement", "a call is no statement: its value is assigned, `NAME = %s(...)`", word);
   else ws_parse_error_at(p, pos, "unknown-statement", "no statement `%s`: expected a statement's word or `NAME = ...`", word);
 }
 
@@ -319,6 +321,11 @@ static bool assigned(const struct ws_parser *p) {
   for (size_t i = 0; i < COUNT(after); i++)
     if (t->kind == WS_T_OP && !strcmp(t->text, after[i])) return true;
   return false;
+}
+
+/* Whether the token after a statement's word could follow one. */
+static bool begins_operand(const struct ws_token *t) {
+  return t->kind == WS_T_NAME || t->kind == WS_T_NUMBER || (t->kind == WS_T_OP && !strcmp(t->text, "("));
 }
 
 static struct ws_stmt *new_stmt(struct ws_reader *r, size_t begin, size_t end) {
@@ -339,9 +346,9 @@ struct ws_stmt *ws_parse_stmt(struct ws_reader *r, size_t begin, size_t end) {
   else if (!strcmp(t->text, "else") || !strcmp(t->text, "elif"))
     ws_parse_error(&p, "dangling-else", "`%s` is a further key of its `if`: write it without a dash, in line with `if`, and end it by `:`", t->text);
   else if (!assigned(&p) && ws_is_header_word(t->text, strlen(t->text)))
-    ws_parse_error(&p, "header", "`%s` opens a block: end the line by `:` and put a list below it", t->text);
+    ws_parse_error(&p, "header", "`%s` opens a block: end the line by `:` and put a list below it", strcmp(t->text, "one") ? t->text : "one thread");
   else if (ws_peek(&p, 1)->kind == WS_T_END) ws_parse_error(&p, "unknown-statement", "`%s` alone is no statement", t->text);
-  else if (!assigned(&p) && ws_peek(&p, 1)->kind != WS_T_BAD && !ws_reserved(t->text)) unknown_statement(&p, t->text);
+  else if (!assigned(&p) && begins_operand(ws_peek(&p, 1)) && !ws_reserved(t->text)) unknown_statement(&p, t->text);
   else parse_assign(&p, s);
   return p.failed ? NULL : s;
 }

@@ -36,7 +36,7 @@ static void find_lines(struct ws_reader *r) {
 }
 
 static const char *more(struct ws_reader *r, const struct finding *f) {
-  return f->lines > 1 ? ws_fmt(r->a, " (and on %zu more lines)", f->lines - 1) : "";
+  return f->lines > 1 ? ws_fmt(r->a, " (%zu lines have one)", f->lines) : "";
 }
 
 static bool forbidden(uint32_t c) { /* invisible, or a line end for YAML only */

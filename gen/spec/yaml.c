@@ -166,55 +166,71 @@ static void neutralise(struct ws_reader *r, size_t line) {
 }
 
 /* libyaml's words, and ours: what is wrong and what to do. */
-static const struct { const char *what, *message; bool at_context; } explanations[] = {
-    {"too deep", "blocks are nested too deep here: a spec may have 100 levels of lists and mappings", false},
-    {"mapping values are not allowed", "a second `: ` on one line: a key has one value, and statements have no colon", false},
-    {"did not find expected ',' or '}'", "this `{` is not closed: expected `,` or `}` before line %u, column %u", true},
-    {"did not find expected ',' or ']'", "this `[` is not closed: expected `,` or `]` before line %u, column %u", true},
-    {"could not find expected ':'", "this line is no `key: value`: expected `:` after the key (at most 1024 bytes)", true},
-    {"did not find expected '-' indicator", "expected `- ` as in the lines of this list before: check the indentation", false},
-    {"did not find expected key", "expected `key:` at the indentation of the keys before: check the indentation", false},
-    {"block sequence entries are not allowed", "a list cannot begin on this line: put `- ` on a line of its own, indented", false},
-    {"found character that cannot start any token", "no value or statement begins with this character", false},
-    {"found unexpected end of stream", "this quote is not closed", true},
-    {"found unexpected document indicator", "this quote is not closed before the next document", true},
-    {"found unknown escape character", "no `\\` escapes in a spec", false},
-    {"did not find expected node content", "expected a value here", false},
-    {"mapping keys are not allowed", "no `? ` keys in a spec: write `key: value`", false},
-    {"did not find expected <document start>", "expected `---` before a further document: check the indentation", false},
-    {"found undefined tag handle", "no tags in a spec: every value is read as text and typed by its key", false},
-    {"did not find expected alphabetic or numeric character", "no anchors or aliases in a spec: write the value out", false},
-    {"while scanning a block scalar", "no `|` or `>` text in a spec", true},
-    {"while scanning a tag", "no tags in a spec: every value is read as text and typed by its key", true},
-    {"while parsing a tag", "no tags in a spec: every value is read as text and typed by its key", true},
-    {"while scanning a directive", "no `%%` directives in a spec", true},
-    {"%YAML", "no `%%` directives in a spec", false},
+enum place { PROBLEM, CONTEXT, BRACKET };
+static const struct { const char *what, *message; enum place place; } explanations[] = {
+    {"too deep", "blocks are nested too deep here: a spec may have 100 levels of lists and mappings", PROBLEM},
+    {"mapping values are not allowed", "a second `: ` on one line: a key has one value, and statements have no colon", PROBLEM},
+    {"did not find expected ',' or '}'", "{}", BRACKET},
+    {"did not find expected ',' or ']'", "[]", BRACKET},
+    {"could not find expected ':'", "this line is no `key: value`: expected `:` after the key (at most 1024 bytes)", CONTEXT},
+    {"did not find expected '-' indicator", "expected `- ` as in the lines of this list before: check the indentation", PROBLEM},
+    {"did not find expected key", "expected `key:` at the indentation of the keys before: check the indentation", PROBLEM},
+    {"block sequence entries are not allowed", "a list cannot begin on this line: put `- ` on a line of its own, indented", PROBLEM},
+    {"found character that cannot start any token", "no value or statement begins with this character", PROBLEM},
+    {"found unexpected end of stream", "this quote is not closed", CONTEXT},
+    {"found unexpected document indicator", "this quote is not closed before the next document", CONTEXT},
+    {"found unknown escape character", "no `\\` escapes in a spec", PROBLEM},
+    {"did not find expected node content", "expected a value here", PROBLEM},
+    {"mapping keys are not allowed", "no `? ` keys in a spec: write `key: value`", PROBLEM},
+    {"did not find expected <document start>", "expected `---` before a further document: check the indentation", PROBLEM},
+    {"found undefined tag handle", "no tags in a spec: every value is read as text and typed by its key", PROBLEM},
+    {"did not find expected alphabetic or numeric character", "no anchors or aliases in a spec: write the value out", PROBLEM},
+    {"while scanning a block scalar", "no `|` or `>` text in a spec", CONTEXT},
+    {"while scanning a tag", "no tags in a spec: every value is read as text and typed by its key", CONTEXT},
+    {"while parsing a tag", "no tags in a spec: every value is read as text and typed by its key", CONTEXT},
+    {"while scanning a directive", "no `%` directives in a spec", CONTEXT},
+    {"%YAML", "no `%` directives in a spec", PROBLEM},
 };
+
+/* Whether only spaces and dashes stand before `at` on its line. */
+static bool first_on_line(const struct ws_reader *r, size_t at) {
+  while (at && (r->clean[at - 1] == ' ' || r->clean[at - 1] == '-')) at--;
+  return !at || r->clean[at - 1] == '\n';
+}
+
+/* A flow collection that does not end: on its line something else stands where `,` or the bracket should, or the
+ * lines below have been taken for a part of it. */
+static const char *explain_bracket(struct ws_reader *r, const struct problem *p, const char *brackets, size_t *at) {
+  struct ws_pos open = ws_reader_pos(r, p->context_at, p->context_at), stop = ws_reader_pos(r, p->at, p->at);
+  *at = p->context_at;
+  if (p->at >= r->len) return ws_fmt(r->a, "this `%c` is not closed", brackets[0]);
+  if (open.line != stop.line) return ws_fmt(r->a, "this `%c` is not closed: expected `,` or `%c` before line %u, column %u", brackets[0], brackets[1], stop.line, stop.col);
+  *at = p->at;
+  if (p->at < r->len && r->clean[p->at] == '[') return "NAME[n] cannot stand in `{ }`: write it as a key on a line of its own";
+  return ws_fmt(r->a, "expected `,` or `%c` to close the `%c` of column %u", brackets[1], brackets[0], open.col);
+}
 
 /* Reports a problem once, at its line, and says which line that is. */
 static size_t explain(struct ws_reader *r, const struct problem *p) {
-  size_t i = 0, n = sizeof explanations / sizeof *explanations;
+  size_t i = 0, n = sizeof explanations / sizeof *explanations, at = p->at;
   while (i < n && !strstr(p->what, explanations[i].what) && !strstr(p->context, explanations[i].what)) i++;
-  bool context = i < n && explanations[i].at_context && p->context_at != SIZE_MAX;
-  size_t at = context ? p->context_at : p->at;
+  const char *message = i < n ? explanations[i].message : ws_fmt(r->a, "malformed YAML: %s", p->what);
+  bool context = i < n && explanations[i].place != PROBLEM && p->context_at != SIZE_MAX;
+  if (context && explanations[i].place == BRACKET) message = explain_bracket(r, p, message, &at);
+  else if (context) at = p->context_at;
+  else if (strstr(p->what, "did not find expected '-'") || strstr(p->what, "did not find expected key")) {
+    if (!first_on_line(r, at)) message = "nothing may follow the value on its line";
+    else if (at < r->len && r->clean[at] == '-') message = "this `- ` stands in line with no list above it: check the indentation";
+  }
   while (at > 0 && (at >= r->len || r->clean[at] == '\n')) at--; /* an error at the end of the file belongs to its last line */
-  size_t line = line_of(r, at);
-  struct ws_pos pos = ws_reader_pos(r, at, at + 1), end = ws_reader_pos(r, p->at, p->at);
-  if (i == n) ws_reader_error(r, pos, "yaml", "malformed YAML: %s", p->what);
-  else if (strchr(explanations[i].message, '%')) {
-    if (context && end.line == pos.line) { /* not closed on its line, and something else stands there */
-      pos = end;
-      ws_reader_error(r, pos, "yaml", "expected `,` or the closing bracket here");
-    } else ws_reader_error(r, pos, "yaml", "%s", explanations[i].message);
-  } else ws_reader_error(r, pos, "yaml", "%s", explanations[i].message);
-  return line;
+  ws_reader_error(r, ws_reader_pos(r, at, at + 1), "yaml", "%s", message);
+  return line_of(r, at);
 }
 
 static void collect_all(struct ws_reader *r, struct events *ev) {
   struct problem p;
   for (int tries = 0; !collect(r, ev, &p); tries++) {
     size_t line = explain(r, &p);
-    size_t errors = r->d->errors;
     if (r->bad[line] && tries) { /* repaired before, and still broken */
       r->cut = true;
       return;
@@ -224,7 +240,6 @@ static void collect_all(struct ws_reader *r, struct events *ev) {
       r->cut = true;
       return;
     }
-    (void)errors;
     neutralise(r, line);
   }
 }
@@ -251,6 +266,11 @@ static bool has_properties(struct ws_reader *r, const struct event *e) {
   return e->anchor || e->tag;
 }
 
+static bool after_question(const struct ws_reader *r, size_t at) {
+  while (at && r->clean[at - 1] == ' ') at--;
+  return at && r->clean[at - 1] == '?';
+}
+
 static struct ws_node *build(struct ws_reader *r, struct events *ev);
 
 static void build_items(struct ws_reader *r, struct events *ev, struct ws_node *n, bool map) {
@@ -260,6 +280,9 @@ static void build_items(struct ws_reader *r, struct events *ev, struct ws_node *
       struct ws_node *k = build(r, ev);
       if (k->kind != WS_NODE_SCALAR && k->kind != WS_NODE_BROKEN) {
         ws_reader_error(r, k->pos, "bad-key", "a key is a word, not a %s", k->kind == WS_NODE_MAP ? "mapping" : "list");
+        k->kind = WS_NODE_BROKEN;
+      } else if (k->kind == WS_NODE_SCALAR && after_question(r, k->begin)) {
+        ws_reader_error(r, k->pos, "bad-key", "no `? ` keys in a spec: write `key: value`");
         k->kind = WS_NODE_BROKEN;
       }
       *WS_PUSH(r->a, n->key, keys, key_cap) = k;
