@@ -10,6 +10,7 @@
  *   block.c  nodes -> blocks, with the forms of YAML that a block may not have
  *   read.c   the entry points
  *   print.c, print_expr.c  tree -> text
+ *   schema.c the table of keys -> a JSON Schema
  *
  * Data flows down this list. Text always comes from the source bytes, never from libyaml's values, so that every token
  * has its true place. Strings and nodes live in the arena. */

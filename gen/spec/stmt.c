@@ -179,8 +179,12 @@ static void parse_ref(struct ws_parser *p, struct ws_stmt *s, const char *word) 
   static const char *const whats[] = {"a pipeline or barrier", "a slot or pipeline", "a barrier"};
   const char *what = s->kind == WS_S_COMMIT ? whats[0] : s->kind == WS_S_RELEASE ? whats[1] : whats[2];
   what = ws_fmt(p->r->a, "%s after `%s`", what, word);
-  s->a = s->kind == WS_S_ARRIVE ? memory(p, what) : reference(p, what); /* a counter in memory may have several coordinates */
+  if (s->kind == WS_S_ARRIVE) { /* a counter in global memory may have several coordinates */
+    s->a = memory(p, what);
+    if (!p->failed && s->a->kind != WS_E_NAME && s->a->kind != WS_E_INDEX) ws_parse_error_at(p, s->a->pos, "syntax", "expected %s: NAME or NAME[..]", what);
+  } else s->a = reference(p, what);
   if (s->kind == WS_S_ARRIVE && ws_accept(p, "expect")) {
+    if (!ws_is_ref(s->a)) ws_parse_error_at(p, s->a->pos, "syntax", "expected %s: NAME or NAME[index]", what);
     s->kind = WS_S_ARRIVE_EXPECT;
     s->b = ws_parse_expr(p);
   }
