@@ -1,0 +1,34 @@
+/* A CUDA driver that runs nothing but watches everything: which calls came, what is still alive, what a launch passed.
+ * Any call can be made to fail. tests load it as the driver, then reach its state through fake_driver(). Device memory is
+ * host memory. Not thread-safe beyond atomics on the counters that the thread test reads. */
+#ifndef WS_FAKE_DRIVER_H
+#define WS_FAKE_DRIVER_H
+#include <stdatomic.h>
+#include <stdint.h>
+
+struct fake_driver {
+  /* set by tests */
+  int devices, version;
+  struct {
+    int major, minor, multiprocessors, shared;
+  } device[4];
+  const char *fail_name;    /* this call fails ... */
+  int fail_nth;             /* ... or the n-th of any, from 1; 0 = none */
+  unsigned int fail_result;
+  const char *jit_log;      /* loading a module fails with this log */
+  int threads_per_block;    /* what the compiled code allows */
+  int nparams;              /* how many parameters a launch has */
+  /* seen by tests */
+  atomic_int calls, launches;
+  const char *failed;       /* the call that was made to fail */
+  int contexts, modules, allocations, streams, events; /* alive */
+  unsigned int grid, block, shared;
+  int max_dynamic_shared;   /* set through the function's attribute */
+  void *stream;
+  uint64_t params[128];
+  void (*sweep)(void);      /* frees what is still alive */
+  void *current;            /* this thread's context at the last launch */
+};
+#define FAKE_DRIVER_SYMBOL "fake_driver"
+typedef struct fake_driver *fake_driver_function(void);
+#endif
