@@ -14,7 +14,7 @@ static int power_of_two_below(int n) {
 /* A thread keeps one unit column in all passes, so its addresses advance by constants. Where the tile is swizzled the rows
  * of a pass are a power of two: row = pass * rows_pass + r then XORs as (pass * rows_pass) ^ r, and the few different XORs
  * of the passes are registers of their own. */
-static struct copy_map *copy_map(struct lower *l, int rows, int cols, enum ws_type t, const struct ws_smem_layout *lay, struct ws_pos pos) {
+static struct copy_map *copy_map(struct lower *l, int rows, int cols, enum ws_type t, const struct ws_smem_layout *lay, bool everywhere, struct ws_pos pos) {
   int units = cols * (int)ws_type_bits(t) / 128, threads = l->prog->role->warps * 32;
   for (int i = 0; i < l->nmaps; i++)
     if (l->maps[i]->rows == rows && l->maps[i]->units == units && !memcmp(&l->maps[i]->layout, lay, sizeof *lay)) return l->maps[i];
@@ -30,12 +30,13 @@ static struct copy_map *copy_map(struct lower *l, int rows, int cols, enum ws_ty
   if (lay->mask) m->rows_pass = power_of_two_below(m->rows_pass);
   m->active = m->rows_pass * units;
   m->passes = (rows + m->rows_pass - 1) / m->rows_pass;
-  l->maps[l->nmaps] = m;
-  const char *n = ws_fmt(l->arena, "copy%d", l->nmaps++);
+  l->maps[l->nmaps++] = m;
+  m->id = l->ids++, m->everywhere = everywhere;
+  const char *n = ws_fmt(l->arena, "copy%d", m->id);
   m->row = ws_lower_named(l, WS_REG_B32, "%s_row", n);
   m->unit_bytes = ws_lower_named(l, WS_REG_B32, "%s_byte", n);
   const char **off = ws_ptx_regs(&l->px, WS_REG_B32, ws_fmt(l->arena, "%s_smem", n), (size_t)lay->mask + 1);
-  struct ws_buf *old = ws_lower_hoist(l, l->start);
+  struct ws_buf *old = ws_lower_hoist(l, everywhere ? l->start : NULL);
   ws_lower_comment(l, "copies of [%d, %d] %s: %d units of 16 bytes a row, %d rows a pass, %d passes", rows, cols, ws_type_name(t), units, m->rows_pass, m->passes);
   OP(l, "copy_lanes", m->row, m->unit_bytes, off[0], ws_lower_int(l, units), ws_lower_int(l, lay->pitch), ws_lower_int(l, lay->shift), ws_lower_int(l, lay->mask),
      ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B32));
@@ -75,14 +76,16 @@ static struct pointer *pointer(struct lower *l, const struct ws_mem *m, const st
     return p;
   }
   p->tensor = t, p->map = map;
-  int id = 0;
-  while (id < l->nmaps && l->maps[id] != map) id++;
+  int id = map->id;
+  p->everywhere = ws_lower_in_loop(l, t, NULL);
   p->base = ws_lower_named(l, WS_REG_B64, "%s_base%d", t->name, id);
   p->pass = ws_lower_named(l, WS_REG_B64, "%s_pass%d", t->name, id);
-  p->block = ws_lower_named(l, WS_REG_B64, "%s_block%d", t->name, id);
+  /* A block is a whole number of passes where rows_pass divides it: then its step needs no register of its own. */
+  p->passes = m->block && m->block_rows % map->rows_pass == 0 ? m->block_rows / map->rows_pass : 1;
+  p->block = p->passes > 1 || !m->block ? p->pass : ws_lower_named(l, WS_REG_B64, "%s_block%d", t->name, id);
   l->pointers[l->npointers++] = p;
   int row = t->ndims >= 4 ? t->ndims - 2 : t->ndims - 1;
-  struct ws_buf *old = ws_lower_hoist(l, l->tile_start);
+  struct ws_buf *old = ws_lower_hoist(l, p->everywhere ? l->tile_start : NULL);
   ws_lower_comment(l, "this thread's part of %s: its first row and byte", t->name);
   const char *stride = param(l, t, "stride", t->dim[row]), *wide = ws_lower_temp(l, WS_REG_B64);
   OP(l, "pointer_base", p->base, param(l, t, "data", NULL), map->unit_bytes, wide);
@@ -90,14 +93,20 @@ static struct pointer *pointer(struct lower *l, const struct ws_mem *m, const st
   const char *r = ws_lower_temp(l, WS_REG_B32);
   OP(l, "add_s32", r, map->row, m->block ? "0" : ws_row_origin(l));
   OP(l, "pointer_add", p->base, r, stride, ws_lower_temp(l, WS_REG_B64));
-  OP(l, "pointer_steps", p->pass, p->block, stride, ws_lower_int(l, map->rows_pass), ws_lower_int(l, m->block_rows));
+  OP(l, "mul_s64", p->pass, stride, ws_lower_int(l, map->rows_pass));
+  if (p->block != p->pass) OP(l, "mul_s64", p->block, stride, ws_lower_int(l, m->block_rows));
   ws_lower_restore(l, old);
   return p;
 }
 
-/* A block behind the first of a descending list is never the last of the tensor: it is whole. */
-static bool whole_block(const struct ws_mem *m) {
-  return m->block && m->block->kind == WS_N_NEXT && m->block->iter->descending && m->block->count > 0;
+/* Is the block known to lie inside the tensor? One behind the first of a descending list does, and so does one that needs no
+ * mask, with all that come before it. */
+static bool whole_block(const struct lower *l, const struct ws_mem *m) {
+  const struct ws_node *b = m->block;
+  if (!b || (b->kind != WS_N_NEXT && b->kind != WS_N_ITER)) return false;
+  int n = b->kind == WS_N_NEXT ? b->count : 0;
+  if (b->iter->descending) return n > 0 || (n == 0 && l->iter[b->iter->index].masked == NO);
+  return n <= 0 && l->iter[b->iter->index].masked == NO;
 }
 
 static const char *extent_reg(const struct ws_tensor *t) {
@@ -118,9 +127,11 @@ static const char *rows_left(struct lower *l, const struct ws_mem *m, const char
 /* The thread's address in the first row of the tile, pass 0. */
 static const char *tile_address(struct lower *l, const struct ws_mem *m, const struct pointer *p) {
   const char *a = ws_lower_temp(l, WS_REG_B64);
-  if (m->block)
-    OP(l, "pointer_block", a, p->base, ws_uniform_int(l, m->block), p->block, ws_lower_temp(l, WS_REG_B64));
-  else
+  if (m->block) {
+    const char *j = ws_uniform_int(l, m->block), *steps = j;
+    if (p->passes > 1) OP(l, "mul_s32", steps = ws_lower_temp(l, WS_REG_B32), j, ws_lower_int(l, p->passes));
+    OP(l, "pointer_block", a, p->base, steps, p->block, ws_lower_temp(l, WS_REG_B64));
+  } else
     OP(l, "mov_b64", a, p->base);
   int row = m->tensor->ndims >= 4 ? m->tensor->ndims - 2 : m->tensor->ndims - 1;
   if (m->row0 || m->col0)
@@ -173,6 +184,8 @@ static const char *pass_guard(struct lower *l, const struct copy_map *map, int p
 void ws_lower_load(struct lower *l, struct ws_act *a) {
   const struct ws_mem *from = a->from, *to = a->to;
   if (!part_is_plain(l, to)) return;
+  struct copy_map *map = copy_map(l, to->rows, to->cols, to->buffer->type, &to->buffer->layout, ws_lower_in_loop(l, NULL, to->buffer), a->src->pos);
+  struct pointer *p = pointer(l, from, map);
   bool never = false;
   const char *skip = NULL, *cond = a->when ? ws_uniform_pred(l, a->when, &never) : NULL;
   if (never) return;
@@ -180,9 +193,7 @@ void ws_lower_load(struct lower *l, struct ws_act *a) {
     skip = ws_ptx_label(&l->px, "no_load");
     OP(l, "branch_unless", cond, skip);
   }
-  struct copy_map *map = copy_map(l, to->rows, to->cols, to->buffer->type, &to->buffer->layout, a->src->pos);
-  struct pointer *p = pointer(l, from, map);
-  const char *address = tile_address(l, from, p), *left = whole_block(from) ? NULL : rows_left(l, from, map->row);
+  const char *address = tile_address(l, from, p), *left = whole_block(l, from) ? NULL : rows_left(l, from, map->row);
   struct smem_side s = smem_side(l, to, map);
   for (int k = 0; k < map->passes; k++) {
     const char *imm, *reg = smem_pass(l, &s, map, k, &imm), *guard = pass_guard(l, map, k);
@@ -201,7 +212,7 @@ void ws_lower_load(struct lower *l, struct ws_act *a) {
 static void store_smem(struct lower *l, struct ws_act *a) {
   const struct ws_mem *from = a->from, *to = a->to;
   if (!part_is_plain(l, from)) return;
-  struct copy_map *map = copy_map(l, from->rows, from->cols, from->buffer->type, &from->buffer->layout, a->src->pos);
+  struct copy_map *map = copy_map(l, from->rows, from->cols, from->buffer->type, &from->buffer->layout, l->depth > 0, a->src->pos);
   struct pointer *p = pointer(l, to, map);
   const char *address = tile_address(l, to, p), *left = rows_left(l, to, map->row);
   struct smem_side s = smem_side(l, from, map);
@@ -239,7 +250,8 @@ static void store_const(struct lower *l, struct ws_act *a) {
   const char *bits = ws_fmt(l->arena, "0x%08X", pattern(v, t));
   bool vector = to->cols == 1;
   struct ws_smem_layout plain = {.pitch = vector ? 16 : to->cols * (int)ws_type_bits(t) / 8};
-  struct copy_map *map = vector ? copy_map(l, to->rows, 4, WS_F32, &plain, a->src->pos) : copy_map(l, to->rows, to->cols, t, &plain, a->src->pos);
+  struct copy_map *map = vector ? copy_map(l, to->rows, 4, WS_F32, &plain, l->depth > 0, a->src->pos)
+                                : copy_map(l, to->rows, to->cols, t, &plain, l->depth > 0, a->src->pos);
   struct pointer *p = pointer(l, to, map);
   const char *address = tile_address(l, to, p), *left = rows_left(l, to, map->row);
   for (int k = 0; k < map->passes; k++) {
@@ -257,10 +269,10 @@ static struct copy_map *acc_map(struct lower *l, int warp_rows, int bytes) {
   for (int i = 0; i < l->nmaps; i++)
     if (l->maps[i]->rows == warp_rows && !memcmp(&l->maps[i]->layout, &key, sizeof key)) return l->maps[i];
   struct copy_map *m = WS_NEW(l->arena, struct copy_map);
-  *m = (struct copy_map){.rows = warp_rows, .layout = key, .rows_pass = 8};
-  m->row = ws_lower_named(l, WS_REG_B32, "acc_row%d", l->nmaps);
-  m->unit_bytes = ws_lower_named(l, WS_REG_B32, "acc_byte%d", l->nmaps);
-  struct ws_buf *old = ws_lower_hoist(l, l->start);
+  *m = (struct copy_map){.rows = warp_rows, .layout = key, .rows_pass = 8, .id = l->ids++, .everywhere = l->depth > 0};
+  m->row = ws_lower_named(l, WS_REG_B32, "acc_row%d", m->id);
+  m->unit_bytes = ws_lower_named(l, WS_REG_B32, "acc_byte%d", m->id);
+  struct ws_buf *old = ws_lower_hoist(l, m->everywhere ? l->start : NULL);
   ws_lower_comment(l, "this lane's first row and byte in an accumulator, %d rows a warp", warp_rows);
   OP(l, "acc_lanes", m->row, m->unit_bytes, ws_lower_int(l, warp_rows), ws_lower_int(l, bytes));
   ws_lower_restore(l, old);
@@ -315,7 +327,7 @@ void ws_lower_write(struct lower *l, struct ws_act *a) {
     return;
   }
   struct tile v = ws_lower_value(l, a->value);
-  const struct frag_map *f = ws_frag_map(l, FRAG_C, &to->buffer->layout, ws_warp_rows(l, to->rows));
+  const struct frag_map *f = ws_frag_map(l, FRAG_C, to->buffer, ws_warp_rows(l, to->rows));
   long imm;
   const char *slot = ws_slot_base(l, to, &imm), *reg[8];
   for (int u = 0; u <= f->layout.mask; u++) {

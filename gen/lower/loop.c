@@ -97,7 +97,7 @@ static void peeled(struct lower *l, struct ws_act *a, const char *j) {
   OP(l, "label", skip);
 }
 
-static void list_loop(struct lower *l, struct ws_act *a) {
+static void list_copies(struct lower *l, struct ws_act *a) {
   const struct ws_iter *it = a->iter;
   bool down = it->descending;
   const char *n = ws_list_count(l, it->list), *j = ws_lower_named(l, WS_REG_B32, "%s", it->name);
@@ -131,6 +131,12 @@ static void list_loop(struct lower *l, struct ws_act *a) {
   body_copies(l, a, down ? &masked : &plain, j);
   ws_lower_comment(l, "%s", down ? "the blocks that all rows see whole" : "the blocks that the mask cuts");
   body_copies(l, a, down ? &plain : &masked, j);
+}
+
+static void list_loop(struct lower *l, struct ws_act *a) {
+  l->depth++;
+  list_copies(l, a);
+  l->depth--;
 }
 
 void ws_lower_for(struct lower *l, struct ws_act *a) {

@@ -32,7 +32,7 @@ void ws_lower_comment(struct lower *l, const char *fmt, ...) {
 
 struct ws_buf *ws_lower_hoist(struct lower *l, struct ws_buf *to) {
   struct ws_buf *old = l->px.out;
-  l->px.out = to;
+  if (to) l->px.out = to;
   l->hoisting++;
   return old;
 }
@@ -40,6 +40,30 @@ struct ws_buf *ws_lower_hoist(struct lower *l, struct ws_buf *to) {
 void ws_lower_restore(struct lower *l, struct ws_buf *old) {
   l->px.out = old;
   l->hoisting--;
+}
+
+struct touch {
+  const struct ws_tensor *tensor;
+  const struct ws_bufferm *buffer;
+  bool found;
+};
+
+static void touches(void *ctx, struct ws_act *a) {
+  struct touch *t = ctx;
+  const struct ws_mem *mem[] = {a->from, a->to, a->a_mem, a->b_mem};
+  for (size_t i = 0; i < 4; i++)
+    t->found |= mem[i] && (t->tensor ? mem[i]->tensor == t->tensor : mem[i]->buffer == t->buffer);
+}
+
+static void touches_in_loop(void *ctx, struct ws_act *a) {
+  if (a->kind == WS_S_FOR && a->iter->list) ws_each_act(a->body, touches, ctx);
+}
+
+bool ws_lower_in_loop(struct lower *l, const struct ws_tensor *t, const struct ws_bufferm *b) {
+  if (l->depth) return true;
+  struct touch c = {.tensor = t, .buffer = b};
+  ws_each_act(l->prog->body, touches_in_loop, &c);
+  return c.found;
 }
 
 /* --- rings --- */
@@ -135,8 +159,21 @@ static void lower_act(struct lower *l, struct ws_acts *acts, size_t i) {
   }
 }
 
+/* Forgets what was computed in place since the counts were n. */
+#define FORGET(WHAT, COUNT, FROM)                          \
+  do {                                                     \
+    int keep = (FROM);                                     \
+    for (int i = keep; i < l->COUNT; i++)                  \
+      if (l->WHAT[i]->everywhere) l->WHAT[keep++] = l->WHAT[i]; \
+    l->COUNT = keep;                                       \
+  } while (0)
+
 void ws_lower_acts(struct lower *l, struct ws_acts *acts) {
+  int maps = l->nmaps, frags = l->nfrags, pointers = l->npointers;
   for (size_t i = 0; i < acts->n; i++) lower_act(l, acts, i);
+  FORGET(maps, nmaps, maps);
+  FORGET(frags, nfrags, frags);
+  FORGET(pointers, npointers, pointers);
 }
 
 /* --- the kernel --- */
@@ -149,7 +186,7 @@ static void program(struct lower *l, struct ws_programm *p, struct ws_buf *out) 
   for (size_t i = 0; i < p->nhandles; i++) l->handle[i] = "";
   l->ring = WS_NEW_N(l->arena, struct ring_state, (size_t)l->s->npipelines * 64);
   l->iter = WS_NEW_N(l->arena, struct iter_state, p->niters);
-  l->nmaps = l->nfrags = l->npointers = 0;
+  l->nmaps = l->nfrags = l->npointers = l->ids = l->depth = 0;
   l->start = l->tile_start = &start;
   l->px.out = &start;
   const char *skip = NULL;

@@ -34,6 +34,8 @@ struct copy_map {
   const char *row, *unit_bytes;    /* registers: row and byte of this thread's unit in pass 0 */
   const char *idle;                /* predicate of threads without a unit, NULL if none */
   const char *smem[8];             /* shared-memory offset in pass 0, by the XOR that later passes need; see copy.c */
+  int id;
+  bool everywhere;                 /* computed at the program's start, not in place */
 };
 
 /* Lane offsets of one way to read fragments from one layout. */
@@ -42,13 +44,16 @@ struct frag_map {
   struct ws_smem_layout layout;
   int warp_rows;
   const char *offset[8];           /* by the low bits of the unit */
+  bool everywhere;
 };
 
 struct pointer {                   /* a tensor tile's address for one copy_map, by work tile */
   const struct ws_tensor *tensor;
   const struct copy_map *map;
   const char *base, *pass;         /* thread's address in block 0; bytes from pass to pass */
-  const char *block;               /* bytes from block to block */
+  const char *block;               /* bytes from block to block: block * passes */
+  int passes;
+  bool everywhere;                 /* computed at the work tile's start */
 };
 
 enum tri { NO, YES, UNKNOWN };
@@ -73,6 +78,8 @@ struct lower {
   int nfrags;
   struct pointer *pointers[32];
   int npointers;
+  int ids;                         /* numbers in register names */
+  int depth;                       /* loops over blocks around the current statement */
   struct iter_state {              /* by loop variable */
     const char *index;             /* register: block number */
     enum tri masked, first;        /* known in this copy of the body */
@@ -92,8 +99,13 @@ const char *ws_lower_temp(struct lower *l, enum ws_reg_class c);   /* lives to t
 const char *ws_lower_int(struct lower *l, long v);
 const char *ws_lower_named(struct lower *l, enum ws_reg_class c, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void ws_lower_comment(struct lower *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-struct ws_buf *ws_lower_hoist(struct lower *l, struct ws_buf *to); /* emit into `to`; returns what to restore */
+
+/* Values that do not change in a loop are computed before it: emit into `to`, return what to restore. Outside of loops they
+ * are computed in place (to = NULL), where their registers live no longer than needed; what was computed in place is
+ * forgotten at the end of its block. */
+struct ws_buf *ws_lower_hoist(struct lower *l, struct ws_buf *to);
 void ws_lower_restore(struct lower *l, struct ws_buf *old);
+bool ws_lower_in_loop(struct lower *l, const struct ws_tensor *t, const struct ws_bufferm *b); /* is it touched in a loop over blocks? */
 
 /* tile.c */
 struct tile ws_tile_make(struct lower *l, const char *name, int rows, int cols, enum ws_type t, enum ws_layout lay);
@@ -114,7 +126,7 @@ const char *ws_scalar(struct lower *l, const struct ws_problem_scalar *p);
 /* product.c */
 void ws_lower_product(struct lower *l, struct ws_act *a);
 struct tile ws_lower_read_a(struct lower *l, const struct ws_mem *m, const char *name, const struct tile *into);
-const struct frag_map *ws_frag_map(struct lower *l, enum frag_kind k, const struct ws_smem_layout *lay, int warp_rows);
+const struct frag_map *ws_frag_map(struct lower *l, enum frag_kind k, const struct ws_bufferm *b, int warp_rows);
 const char *ws_slot_base(struct lower *l, const struct ws_mem *m, long *imm);
 
 /* copy.c */

@@ -12,7 +12,8 @@ static const char *const frag_names[] = {"frag_a", "frag_b", "frag_bt", "frag_c"
 static const char *const frag_templates[] = {"lanes_a", "lanes_b", "lanes_bt", "lanes_c"};
 static const char *const frag_words[] = {"A fragments", "B fragments of a [n, k] tile", "B fragments of a [k, n] tile", "accumulator pairs"};
 
-const struct frag_map *ws_frag_map(struct lower *l, enum frag_kind k, const struct ws_smem_layout *lay, int warp_rows) {
+const struct frag_map *ws_frag_map(struct lower *l, enum frag_kind k, const struct ws_bufferm *b, int warp_rows) {
+  const struct ws_smem_layout *lay = &b->layout;
   if (k == FRAG_B || k == FRAG_BT) warp_rows = 0; /* every warp reads all of B */
   for (int i = 0; i < l->nfrags; i++)
     if (l->frags[i]->kind == k && !memcmp(&l->frags[i]->layout, lay, sizeof *lay) && l->frags[i]->warp_rows == warp_rows) return l->frags[i];
@@ -22,9 +23,10 @@ const struct frag_map *ws_frag_map(struct lower *l, enum frag_kind k, const stru
     ws_error(l->diags, l->prog->decl->pos, "not-lowered", "more than 32 ways to read shared memory in one program");
     return f;
   }
-  const char *name = ws_fmt(l->arena, "%s%d", frag_names[k], l->nfrags);
+  const char *name = ws_fmt(l->arena, "%s%d", frag_names[k], l->ids++);
   l->frags[l->nfrags++] = f;
-  struct ws_buf *old = ws_lower_hoist(l, l->start);
+  f->everywhere = k == FRAG_C ? l->depth > 0 : ws_lower_in_loop(l, NULL, b);
+  struct ws_buf *old = ws_lower_hoist(l, f->everywhere ? l->start : NULL);
   ws_lower_comment(l, "lane offsets of %s, rows of %d bytes%s", frag_words[k], lay->pitch, lay->mask ? ", swizzled" : "");
   const char **reg = ws_ptx_regs(&l->px, WS_REG_B32, name, (size_t)lay->mask + 1);
   OP(l, frag_templates[k], reg[0], ws_lower_int(l, lay->pitch), ws_lower_int(l, warp_rows), ws_lower_int(l, lay->shift), ws_lower_int(l, lay->mask),
@@ -80,7 +82,7 @@ struct tile ws_lower_read_a(struct lower *l, const struct ws_mem *m, const char 
     ws_error(l->diags, m->pos, "not-lowered", "read: only 16-bit A operands from shared memory are lowered for %s", l->s->target);
     return t;
   }
-  const struct frag_map *f = ws_frag_map(l, FRAG_A, &m->buffer->layout, ws_warp_rows(l, m->rows));
+  const struct frag_map *f = ws_frag_map(l, FRAG_A, m->buffer, ws_warp_rows(l, m->rows));
   struct place p = place_of(l, f, m, 2);
   for (int mi = 0; mi < t.mt; mi++)
     for (int kt = 0; kt < t.nt / 2; kt++) {
@@ -142,10 +144,10 @@ void ws_lower_product(struct lower *l, struct ws_act *act) {
   if (act->a)
     o.a = ws_lower_value(l, act->a);
   else {
-    o.fa = ws_frag_map(l, FRAG_A, &am->buffer->layout, ws_warp_rows(l, am->rows));
+    o.fa = ws_frag_map(l, FRAG_A, am->buffer, ws_warp_rows(l, am->rows));
     o.pa = place_of(l, o.fa, am, 2);
   }
-  o.fb = ws_frag_map(l, b->transposed ? FRAG_B : FRAG_BT, &b->buffer->layout, 0);
+  o.fb = ws_frag_map(l, b->transposed ? FRAG_B : FRAG_BT, b->buffer, 0);
   o.pb = place_of(l, o.fb, b, 2);
   o.pairs = o.d.nt / 2;
   if (o.held > ksteps) o.held = ksteps;

@@ -30,6 +30,7 @@ static _Thread_local int depth;
 
 EXPORT struct fake_driver *fake_driver(void);
 struct fake_driver *fake_driver(void) {
+  fake.sweep = sweep;
   return &fake;
 }
 

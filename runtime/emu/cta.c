@@ -1,0 +1,223 @@
+/* One CTA: its memory, its warps in turn, its barriers. PTX ISA "bar, barrier". */
+#include "machine.h"
+#include "../src/cuda_abi.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { TURN = 4096, POLL_LIMIT = 64 };
+enum { PAUSE_AFTER = 1 << 22, PAUSE_WAITING = 1 << 16 }; /* warp instructions before other CTAs get their turn */
+
+static size_t up64(size_t n) { return (n + 63) & ~(size_t)63; }
+
+static void fill32(struct warp *w, enum ptx_sreg sr, uint32_t v) {
+  uint32_t slot = w->cta->k->sreg[sr];
+  if (slot == NO_SLOT) return;
+  uint32_t *r = ws_emu_slot(w, slot);
+  for (int i = 0; i < LANES; i++) r[i] = v;
+}
+
+static void fill_lanes(struct warp *w, enum ptx_sreg sr, const uint32_t *v) {
+  uint32_t slot = w->cta->k->sreg[sr];
+  if (slot != NO_SLOT) memcpy(ws_emu_slot(w, slot), v, LANES * sizeof *v);
+}
+
+/* PTX ISA "Special Registers". A launch without clusters is one of clusters of one CTA. */
+static void special_registers(struct warp *w) {
+  const struct cta *c = w->cta;
+  const struct emu_launch *l = c->grid->l;
+  uint32_t lane[6][LANES], tid[3][LANES];
+  for (uint32_t i = 0; i < LANES; i++) {
+    uint32_t t = w->index * LANES + i;
+    tid[0][i] = t % l->block[0];
+    tid[1][i] = t / l->block[0] % l->block[1];
+    tid[2][i] = t / l->block[0] / l->block[1];
+    lane[0][i] = i;
+    lane[1][i] = 1u << i;
+    lane[2][i] = (2u << i) - 1;
+    lane[3][i] = (1u << i) - 1;
+    lane[4][i] = ~0u << i;
+    lane[5][i] = ~0u << i << 1;
+  }
+  fill_lanes(w, SR_LANEID, lane[0]);
+  fill_lanes(w, SR_LANEMASK_EQ, lane[1]);
+  fill_lanes(w, SR_LANEMASK_LE, lane[2]);
+  fill_lanes(w, SR_LANEMASK_LT, lane[3]);
+  fill_lanes(w, SR_LANEMASK_GE, lane[4]);
+  fill_lanes(w, SR_LANEMASK_GT, lane[5]);
+  for (unsigned d = 0; d < 3; d++) {
+    fill_lanes(w, SR_TID_X + d, tid[d]);
+    fill32(w, SR_NTID_X + d, l->block[d]);
+    fill32(w, SR_CTAID_X + d, c->id[d]);
+    fill32(w, SR_NCTAID_X + d, l->grid[d]);
+    fill32(w, SR_CLUSTERID_X + d, c->id[d]);
+    fill32(w, SR_NCLUSTERID_X + d, l->grid[d]);
+    fill32(w, SR_CLUSTER_CTAID_X + d, 0);
+    fill32(w, SR_CLUSTER_NCTAID_X + d, 1);
+  }
+  fill32(w, SR_CLUSTER_CTARANK, 0);
+  fill32(w, SR_CLUSTER_NCTARANK, 1);
+  fill32(w, SR_WARPID, w->index);
+  fill32(w, SR_NWARPID, 64);
+  fill32(w, SR_SMID, c->linear % 132);
+  fill32(w, SR_NSMID, 132);
+  fill32(w, SR_DYN_SMEM, l->dynamic_shared);
+  fill32(w, SR_TOTAL_SMEM, c->shared_size);
+  fill32(w, SR_AGGR_SMEM, c->shared_size + c->k->shared_base);
+  if (c->k->sreg[SR_GRIDID] != NO_SLOT) {
+    uint64_t *r = ws_emu_slot(w, c->k->sreg[SR_GRIDID]);
+    for (int i = 0; i < LANES; i++) r[i] = c->grid->id;
+  }
+  if (c->k->sreg[SR_IS_EXPLICIT_CLUSTER] != NO_SLOT) *(uint32_t *)ws_emu_slot(w, c->k->sreg[SR_IS_EXPLICIT_CLUSTER]) = 0;
+}
+
+static void start_warp(struct cta *c, uint32_t i, uint8_t *regs, uint8_t *local) {
+  struct warp *w = &c->warps[i];
+  uint32_t left = c->threads - i * LANES;
+  w->cta = c;
+  w->index = i;
+  w->regs = regs;
+  w->local = local;
+  w->live = w->active = left >= LANES ? ALL_LANES : (1u << left) - 1;
+  w->rpc = (uint32_t)c->k->n;
+  w->npaths = 1;
+  w->path[0] = (struct path){.rpc = w->rpc, .mask = w->live, .parent = -1, .state = PATH_RUN};
+  memcpy(regs, c->k->image, c->k->reg_bytes);
+  special_registers(w);
+}
+
+struct cta *ws_emu_cta_new(struct grid *g, uint64_t linear, struct fault *fault) {
+  const struct emu_launch *l = g->l;
+  const struct kernel *k = l->kernel;
+  uint32_t threads = l->block[0] * l->block[1] * l->block[2], nwarps = (threads + LANES - 1) / LANES;
+  uint32_t shared = k->shared_dynamic - k->shared_base + l->dynamic_shared;
+  size_t regs = up64(k->reg_bytes), local = up64((size_t)k->local_bytes * LANES);
+  size_t bytes = up64(sizeof(struct cta)) + up64(sizeof(struct warp) * nwarps) + up64(shared) + 64 + (regs + local) * nwarps;
+  uint8_t *p = aligned_alloc(64, bytes);
+  if (!p) {
+    fault->code = WS_CUDA_ERROR_OUT_OF_MEMORY;
+    snprintf(fault->msg, sizeof fault->msg, "kernel '%s': no host memory for a CTA (%zu bytes)", k->func->sym->name, bytes);
+    return NULL;
+  }
+  struct cta *c = (struct cta *)p;
+  memset(p, 0, up64(sizeof *c) + up64(sizeof(struct warp) * nwarps));
+  c->grid = g;
+  c->k = k;
+  c->linear = (uint32_t)linear;
+  c->id[0] = (uint32_t)(linear % l->grid[0]);
+  c->id[1] = (uint32_t)(linear / l->grid[0] % l->grid[1]);
+  c->id[2] = (uint32_t)(linear / l->grid[0] / l->grid[1]);
+  c->threads = threads;
+  c->nwarps = nwarps;
+  p += up64(sizeof *c);
+  c->warps = (struct warp *)p;
+  p += up64(sizeof(struct warp) * nwarps);
+  c->shared = p;
+  c->shared_size = shared;
+  memset(c->shared, 0xff, up64(shared) + 64); /* NaNs in every format, and an address out of all bounds */
+  p += up64(shared) + 64;
+  for (uint32_t i = 0; i < nwarps; i++, p += regs + local) {
+    memset(p + regs, 0xff, local);
+    start_warp(c, i, p, p + regs);
+  }
+  return c;
+}
+
+void ws_emu_cta_free(struct cta *c) {
+  if (!c) return;
+  for (uint32_t i = 0; i < c->nwarps; i++) free(c->warps[i].copies);
+  free(c);
+}
+
+/* ---- barriers ---- */
+static uint32_t threads_left(const struct cta *c) { /* a barrier without a count waits for all warps that still run */
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < c->nwarps; i++) n += c->warps[i].state != WARP_DONE ? LANES : 0;
+  return n;
+}
+
+static void release(struct cta *c, struct barrier *b) {
+  for (uint32_t m = b->waiting; m; m &= m - 1) {
+    struct warp *w = &c->warps[__builtin_ctz(m)];
+    const struct inst *in = w->waits;
+    w->state = WARP_RUN;
+    if (!b->red) continue;
+    if (in->imm == 1) { /* popc */
+      uint32_t *d = ws_emu_slot(w, in->o[0]);
+      for (int i = 0; i < LANES; i++) d[i] = w->live >> i & 1 ? b->popc : d[i];
+    } else {
+      *(uint32_t *)ws_emu_slot(w, in->o[0]) = (in->imm == 2 ? b->all : b->any) ? ALL_LANES : 0;
+    }
+  }
+  *b = (struct barrier){0};
+}
+
+static bool complete(const struct cta *c, const struct barrier *b) {
+  uint32_t want = b->expected ? b->expected : threads_left(c);
+  return b->arrived && b->arrived >= want;
+}
+
+/* red: 0 none, 1 popc, 2 and, 3 or. The whole warp counts, with its lanes that ended or never were. */
+int ws_emu_barrier(struct warp *w, const struct inst *in, uint32_t id, uint32_t count, bool wait, int red, uint32_t pred) {
+  struct cta *c = w->cta;
+  int lane = __builtin_ctz(w->mask);
+  if (id >= NBARRIERS) return ws_emu_fault(w, in, lane, WS_CUDA_ERROR_ILLEGAL_INSTRUCTION, "names barrier %u: there are 0..%d", id, NBARRIERS - 1);
+  if (count % LANES || count > c->nwarps * LANES)
+    return ws_emu_fault(w, in, lane, WS_CUDA_ERROR_ILLEGAL_INSTRUCTION,
+                        "names %u threads at barrier %u: a multiple of 32 of at most the CTA's %u is needed", count, id, c->nwarps * LANES);
+  struct barrier *b = &c->bar[id];
+  if (b->arrived && (b->expected != count || b->red != (red != 0))) {
+    char first[400];
+    ws_emu_where(c->k, b->first, first, sizeof first);
+    return ws_emu_fault(w, in, lane, WS_CUDA_ERROR_ILLEGAL_INSTRUCTION,
+                        "names %u threads at barrier %u, but this phase was opened with %u (0: all) by %s", count, id, b->expected, first);
+  }
+  if (!b->arrived) *b = (struct barrier){.expected = count, .first = in, .all = true, .red = red != 0};
+  b->arrived += LANES;
+  b->popc += (uint32_t)__builtin_popcount(pred & w->mask);
+  b->all &= (pred & w->mask) == w->mask;
+  b->any |= (pred & w->mask) != 0;
+  if (wait) {
+    b->waiting |= 1u << w->index;
+    w->waits = in;
+    w->barrier = id;
+    w->state = WARP_BARRIER;
+    w->stats.barriers++;
+  }
+  if (complete(c, b)) release(c, b);
+  if (!wait || w->state == WARP_RUN) return EV_NEXT;
+  w->pc++;
+  return EV_BLOCK;
+}
+
+static void warp_ended(struct cta *c) {
+  for (int i = 0; i < NBARRIERS; i++)
+    if (!c->bar[i].expected && complete(c, &c->bar[i])) release(c, &c->bar[i]);
+}
+
+/* ---- the warps in turn ---- */
+enum cta_event ws_emu_cta_run(struct cta *c) {
+  uint64_t start = c->executed;
+  c->polls = 0;
+  for (;;) {
+    uint32_t done = 0, ran = 0;
+    for (uint32_t i = 0; i < c->nwarps; i++) {
+      struct warp *w = &c->warps[i];
+      done += w->state == WARP_DONE;
+      if (w->state != WARP_RUN) continue;
+      ran++;
+      int ev = ws_emu_warp_run(w, TURN);
+      if (ev == EV_FAULT) return CTA_FAULT;
+      if (w->state == WARP_DONE) {
+        done++;
+        warp_ended(c);
+      }
+    }
+    if (done == c->nwarps) return CTA_DONE;
+    if (!ran) {
+      ws_emu_deadlock(c, WS_CUDA_ERROR_LAUNCH_TIMEOUT, "deadlock: no warp can run");
+      return CTA_FAULT;
+    }
+    uint64_t spent = c->executed - start;
+    if (spent > PAUSE_AFTER || (spent > PAUSE_WAITING && c->polls > POLL_LIMIT)) return CTA_PAUSED;
+  }
+}

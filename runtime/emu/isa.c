@@ -1,0 +1,118 @@
+/* Matching an instruction's name against the table. */
+#include "isa.h"
+#include <stdio.h>
+#include <string.h>
+
+const struct isa_row ws_emu_isa[] = {
+#define X(mnemonic, modifiers, operands, ptx, sm, effects, family, section)                                           \
+  {mnemonic, modifiers, operands, ptx, sm, effects, family, section},
+#include "isa.def"
+#undef X
+};
+const size_t ws_emu_isa_rows = sizeof ws_emu_isa / sizeof *ws_emu_isa;
+
+/* One of the alternatives at p (up to a space) equals the modifier. */
+static bool offers(const char *p, const char *mod, size_t n) {
+  while (*p && *p != ' ') {
+    size_t k = strcspn(p, "| ");
+    if (k == n && !memcmp(p, mod, n)) return true;
+    p += k;
+    if (*p == '|') p++;
+  }
+  return false;
+}
+
+static enum ptx_type type_named(const char *s) {
+  for (int i = 0; i < T_COUNT; i++)
+    if (!strcmp(ws_emu_types[i].text, s)) return (enum ptx_type)i;
+  return T_NONE;
+}
+
+static void take(struct isa_use *u, const char *mod, size_t n, bool ignored) {
+  char *m = u->mods[u->nmods];
+  memcpy(m, mod, n);
+  m[n] = 0;
+  u->ignored[u->nmods++] = ignored;
+  enum ptx_type t = type_named(m);
+  if (t != T_NONE && u->ntypes < ISA_MAX_TYPES) u->type[u->ntypes++] = (uint8_t)t;
+  if (m[1] == 'v' && m[2] >= '2' && m[2] <= '8' && !m[3]) u->vec = (uint8_t)(m[2] - '0');
+  if (!ignored && strlen(u->key) + n < sizeof u->key) strcat(u->key, m);
+}
+
+/* Walks places and modifiers together; an optional place is passed over when it does not offer the modifier. */
+static bool match_row(const struct isa_row *row, const char *mods, struct isa_use *u) {
+  *u = (struct isa_use){.row = row, .vec = 1};
+  snprintf(u->key, sizeof u->key, "%s", row->mnemonic);
+  const char *p = row->modifiers;
+  for (;;) {
+    while (*p == ' ') p++;
+    if (!*p) return !*mods;
+    char kind = *p == '?' || *p == '~' ? *p++ : 0;
+    size_t n = *mods ? 1 + strcspn(mods + 1, ".") : 0;
+    if (n && n < sizeof u->mods[0] && u->nmods < ISA_MAX_MODS && offers(p, mods, n)) {
+      take(u, mods, n, kind == '~');
+      mods += n;
+    } else if (!kind) {
+      return false;
+    }
+    p += strcspn(p, " ");
+  }
+}
+
+bool ws_emu_isa_match(const char *name, struct isa_use *u, char *why, size_t n) {
+  size_t len = strcspn(name, ".");
+  bool known = false;
+  for (size_t i = 0; i < ws_emu_isa_rows; i++) {
+    const struct isa_row *row = &ws_emu_isa[i];
+    if (strncmp(row->mnemonic, name, len) || row->mnemonic[len]) continue;
+    known = true;
+    if (match_row(row, name + len, u)) return true;
+  }
+  snprintf(why, n, known ? "this form of '%.*s' is not supported" : "'%.*s' is not supported", (int)len, name);
+  return false;
+}
+
+bool ws_emu_has(const struct isa_use *u, const char *mod) {
+  for (int i = 0; i < u->nmods; i++)
+    if (!strcmp(u->mods[i], mod)) return true;
+  return false;
+}
+
+/* ---- the coverage list ---- */
+static size_t add(char *out, size_t n, size_t at, const char *s) {
+  for (; *s; s++, at++) {
+    if (at + 1 < n) out[at] = *s;
+  }
+  if (n) out[at + 1 < n ? at : n - 1] = 0;
+  return at;
+}
+
+size_t ws_emu_isa_list(char *out, size_t n) {
+  const char *section = "";
+  size_t at = add(out, n, 0, "| instruction | modifiers | PTX | target | effects |\n|---|---|---|---|---|\n");
+  static const struct { uint16_t bit; const char *text; } names[] = {
+      {E_READ, " reads"}, {E_WRITE, " writes"}, {E_ATOMIC, " atomic"}, {E_SYNC, " synchronises"}, {E_ASYNC, " asynchronous"},
+      {E_WARP, " warp-wide"}, {E_BRANCH, " branches"}, {E_END, " ends threads"}, {E_ALIGNED, " aligned"}};
+  for (size_t i = 0; i < ws_emu_isa_rows; i++) {
+    const struct isa_row *r = &ws_emu_isa[i];
+    char cell[160];
+    if (strcmp(section, r->section)) {
+      section = r->section;
+      at = add(out, n, at, "| *");
+      at = add(out, n, at, section);
+      at = add(out, n, at, "* | | | | |\n");
+    }
+    snprintf(cell, sizeof cell, "| `%s` | ", r->mnemonic);
+    at = add(out, n, at, cell);
+    for (const char *p = r->modifiers; *p; p++) { /* a bar would end the table's cell */
+      char c[2] = {*p, 0};
+      at = add(out, n, at, *p == '|' ? "/" : *p == '?' || *p == '~' ? "?" : c);
+    }
+    snprintf(cell, sizeof cell, " | %u.%u | sm_%u |", r->ptx / 10u, r->ptx % 10u, r->sm);
+    at = add(out, n, at, cell);
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+      if (r->effects & names[k].bit) at = add(out, n, at, names[k].text);
+    at = add(out, n, at, " |\n");
+  }
+  return at;
+}

@@ -1,0 +1,140 @@
+/* Names in nested scopes. A name is found in the innermost open scope that declares it; PTX ISA "Parameterized Variable
+ * Names" lets one declaration stand for a range of registers. */
+#include "ptx_lex.h"
+#include <string.h>
+
+static uint32_t hash(const char *s, size_t n) {
+  uint32_t h = 2166136261u;
+  for (size_t i = 0; i < n; i++) h = (h ^ (unsigned char)s[i]) * 16777619u;
+  return h;
+}
+
+struct ptx_sym *ws_emu_lookup(struct parser *ps, const char *s, size_t n) {
+  for (struct ptx_sym *y = ps->buckets[hash(s, n) % SYMTAB_BUCKETS]; y; y = y->next)
+    if (!strncmp(y->name, s, n) && !y->name[n] && y->kind != SYM_REG_RANGE) return y;
+  return NULL;
+}
+
+static struct ptx_sym *lookup_range(struct parser *ps, const char *s, size_t n) {
+  for (struct ptx_sym *y = ps->buckets[hash(s, n) % SYMTAB_BUCKETS]; y; y = y->next)
+    if (!strncmp(y->name, s, n) && !y->name[n] && y->kind == SYM_REG_RANGE) return y;
+  return NULL;
+}
+
+struct ptx_sym *ws_emu_declare(struct parser *ps, const struct token *name, enum ptx_sym_kind kind) {
+  struct ptx_sym *old = kind == SYM_REG_RANGE ? lookup_range(ps, name->s, name->n) : ws_emu_lookup(ps, name->s, name->n);
+  if (old && old->depth == ps->depth)
+    ws_emu_parse_error(ps, name->line, name->col, "'%.*s' is declared twice in this scope, first in line %u",
+                       (int)name->n, name->s, old->line);
+  struct ptx_sym *y = WS_EMU_NEW(&ps->m->pool, struct ptx_sym);
+  y->name = ws_emu_strndup(&ps->m->pool, name->s, name->n);
+  y->kind = (uint8_t)kind;
+  y->type = T_NONE;
+  y->depth = ps->depth;
+  y->line = name->line;
+  y->col = name->col;
+  y->id = PTX_NO_REG;
+  struct ptx_sym **b = &ps->buckets[hash(name->s, name->n) % SYMTAB_BUCKETS];
+  y->next = *b;
+  *b = y;
+  *WS_EMU_PUSH(&ps->m->pool, ps->scope, ps->nscope, ps->cap_scope) = y;
+  return y;
+}
+
+void ws_emu_open_scope(struct parser *ps) {
+  if (ps->depth == MAX_DEPTH) ws_emu_parse_error(ps, ps->t.line, ps->t.col, "scopes are nested deeper than %d", MAX_DEPTH);
+  ps->scope_start[++ps->depth] = ps->nscope;
+}
+
+/* Labels named in this scope but not yet defined may be defined further out: they move there. */
+static void settle_labels(struct parser *ps) {
+  size_t keep = 0;
+  for (size_t i = 0; i < ps->npending; i++) {
+    struct pending_label *l = &ps->pending[i];
+    if (l->depth != ps->depth) {
+      ps->pending[keep++] = *l;
+      continue;
+    }
+    struct ptx_sym *y = ws_emu_lookup(ps, l->name, strlen(l->name));
+    if (y && y->kind == SYM_LABEL && y->depth == ps->depth) {
+      if (l->at) l->at->sym = y;
+      if (l->slot) *l->slot = y;
+      continue;
+    }
+    if (ps->depth <= 1)
+      ws_emu_parse_error(ps, l->line, l->col, "'%s' is not declared", l->name);
+    l->depth--;
+    ps->pending[keep++] = *l;
+  }
+  ps->npending = keep;
+}
+
+void ws_emu_close_scope(struct parser *ps) {
+  settle_labels(ps);
+  while (ps->nscope > ps->scope_start[ps->depth]) {
+    struct ptx_sym *y = ps->scope[--ps->nscope];
+    struct ptx_sym **b = &ps->buckets[hash(y->name, strlen(y->name)) % SYMTAB_BUCKETS];
+    while (*b && *b != y) b = &(*b)->next; /* nearly always the first */
+    if (*b) *b = y->next;
+  }
+  ps->depth--;
+}
+
+/* ---- registers: (declaration, number) -> dense number, so that `.reg .b32 %r<1000000>` costs what is used ---- */
+static uint32_t new_register(struct parser *ps, const struct ptx_sym *y, const char *s, size_t n) {
+  struct ptx_func *f = ps->func;
+  struct ptx_reg *r = WS_EMU_PUSH(&ps->m->pool, f->regs, f->nregs, f->cap_regs);
+  r->name = ws_emu_strndup(&ps->m->pool, s, n);
+  r->type = y->type;
+  return (uint32_t)(f->nregs - 1);
+}
+
+static void grow_index(struct parser *ps) {
+  size_t cap = ps->cap_reg_keys ? ps->cap_reg_keys * 2 : 256;
+  struct ptx_sym **index = WS_EMU_NEW_N(&ps->m->pool, struct ptx_sym *, cap);
+  uint32_t *keys = WS_EMU_NEW_N(&ps->m->pool, uint32_t, cap * 2);
+  for (size_t i = 0; i < ps->cap_reg_keys; i++) {
+    if (!ps->reg_index[i]) continue;
+    size_t at = (hash(ps->reg_index[i]->name, strlen(ps->reg_index[i]->name)) + ps->reg_keys[2 * i] * 2654435761u) & (cap - 1);
+    while (index[at]) at = (at + 1) & (cap - 1);
+    index[at] = ps->reg_index[i];
+    keys[2 * at] = ps->reg_keys[2 * i];
+    keys[2 * at + 1] = ps->reg_keys[2 * i + 1];
+  }
+  ps->reg_index = index;
+  ps->reg_keys = keys;
+  ps->cap_reg_keys = cap;
+}
+
+static uint32_t range_register(struct parser *ps, struct ptx_sym *y, uint32_t number, const char *s, size_t n) {
+  if (ps->func->nregs * 2 >= ps->cap_reg_keys) grow_index(ps);
+  size_t mask = ps->cap_reg_keys - 1;
+  size_t at = (hash(y->name, strlen(y->name)) + number * 2654435761u) & mask;
+  for (; ps->reg_index[at]; at = (at + 1) & mask)
+    if (ps->reg_index[at] == y && ps->reg_keys[2 * at] == number) return ps->reg_keys[2 * at + 1];
+  uint32_t dense = new_register(ps, y, s, n);
+  ps->reg_index[at] = y;
+  ps->reg_keys[2 * at] = number;
+  ps->reg_keys[2 * at + 1] = dense;
+  return dense;
+}
+
+uint32_t ws_emu_register(struct parser *ps, const char *s, size_t n) {
+  if (!ps->func) return PTX_NO_REG;
+  struct ptx_sym *y = ws_emu_lookup(ps, s, n);
+  if (y) {
+    if (y->kind != SYM_REG) return PTX_NO_REG;
+    if (y->id == PTX_NO_REG) y->id = new_register(ps, y, s, n);
+    return y->id;
+  }
+  size_t digits = 0;
+  while (digits < n && s[n - 1 - digits] >= '0' && s[n - 1 - digits] <= '9') digits++;
+  for (size_t d = digits < 9 ? digits : 9; d > 0; d--) { /* %f1<4>: the prefix itself may end in a digit */
+    if (d > 1 && s[n - d] == '0') continue;
+    y = lookup_range(ps, s, n - d);
+    uint64_t number = 0;
+    for (size_t i = n - d; i < n; i++) number = number * 10 + (uint64_t)(s[i] - '0');
+    if (y && number < y->size) return range_register(ps, y, (uint32_t)number, s, n);
+  }
+  return PTX_NO_REG;
+}
