@@ -103,6 +103,21 @@ static const char *element(struct eval *ev, const struct ws_node *x, int e, cons
 
 /* --- reductions along a row: 2 nt elements in each of 4 lanes --- */
 
+/* This lane's part of row r: two chains, so that the latency of one hides behind the other. */
+static const char *lane_part(struct lower *l, const struct tile *in, int r, const char *op) {
+  const char *first = in->reg[(r / 2 * in->nt) * 4 + r % 2 * 2], *second = in->reg[(r / 2 * in->nt) * 4 + r % 2 * 2 + 1];
+  const char *chain[2] = {first, second};
+  for (int ni = 1; ni < in->nt; ni++)
+    for (int c = 0; c < 2; c++) {
+      const char *d = ni == 1 ? ws_lower_temp(l, WS_REG_F32) : chain[c];
+      OP(l, op, d, chain[c], in->reg[((r / 2) * in->nt + ni) * 4 + (r % 2) * 2 + c]);
+      chain[c] = d;
+    }
+  const char *acc = ws_lower_temp(l, WS_REG_F32);
+  OP(l, op, acc, chain[0], chain[1]);
+  return acc;
+}
+
 static struct tile reduce(struct lower *l, const struct ws_node *x) {
   struct extent ex = extent_of(l, x->arg[0]);
   struct tile in = ws_lower_value(l, x->arg[0]);
@@ -110,24 +125,7 @@ static struct tile reduce(struct lower *l, const struct ws_node *x) {
   bool max = x->fn == WS_F_ROWMAX;
   const char *op = max ? "max_f32" : "add_f32";
   for (int r = 0; r < out.n; r++) {
-    const char *acc;
-    if (x->fn == WS_F_TOTAL)
-      acc = in.reg[r];
-    else { /* two chains, so that the latency of one hides behind the other */
-      const char *chain[2] = {ws_lower_temp(l, WS_REG_F32), ws_lower_temp(l, WS_REG_F32)};
-      for (int ni = 0; ni < ex.nt; ni++)
-        for (int c = 0; c < 2; c++) {
-          const char *v = in.reg[((r / 2) * ex.nt + ni) * 4 + (r % 2) * 2 + c];
-          if (ni == 1)
-            OP(l, op, chain[c], in.reg[((r / 2) * ex.nt) * 4 + (r % 2) * 2 + c], v);
-          else if (ni > 1)
-            OP(l, op, chain[c], chain[c], v);
-          else if (ex.nt == 1)
-            chain[c] = v;
-        }
-      acc = ws_lower_temp(l, WS_REG_F32);
-      OP(l, op, acc, chain[0], chain[1]);
-    }
+    const char *acc = x->fn == WS_F_TOTAL ? in.reg[r] : lane_part(l, &in, r, op);
     if (x->fn != WS_F_ROWPART) {
       const char *full = ws_lower_temp(l, WS_REG_F32), *other = ws_lower_temp(l, WS_REG_F32);
       OP(l, max ? "quad_max" : "quad_sum", full, acc, other);
@@ -136,6 +134,43 @@ static struct tile reduce(struct lower *l, const struct ws_node *x) {
     out.reg[r] = acc;
   }
   return out;
+}
+
+/* --- votes --- */
+
+/* `any(x > v)` with one v a row asks whether this lane's largest x of the row exceeds v: the maximum of a row costs no more
+ * than its comparisons, and the test is one a row. NaN loses in both forms. */
+static const struct ws_node *row_limit(const struct ws_node *x) {
+  const struct ws_node *c = x->arg[0];
+  if (x->fn != WS_F_ANY || c->kind != WS_N_OP || (c->fn != WS_F_GT && c->fn != WS_F_GE)) return NULL;
+  return c->arg[0]->cols > 1 && c->arg[1]->cols == 1 ? c : NULL;
+}
+
+const char *ws_lower_vote(struct lower *l, const struct ws_node *x) {
+  struct ws_node *c = rewritten(l, x->arg[0]);
+  const struct ws_node *by_row = row_limit(x);
+  const char *vote = ws_lower_temp(l, WS_REG_PRED), *lane = NULL;
+  struct eval *ev = WS_NEW(l->arena, struct eval);
+  struct tile in = {0};
+  ev->l = l, ev->ext = extent_of(l, c);
+  if (by_row) {
+    in = ws_lower_value(l, c->arg[0]);
+    ev->ext = extent_of(l, &(struct ws_node){.rows = c->rows, .cols = 1});
+    prepare(ev, c->arg[1], true);
+  } else
+    prepare(ev, c, true);
+  for (int e = 0; e < ev->ext.n; e++) {
+    const char *p;
+    if (by_row) {
+      p = ws_lower_temp(l, WS_REG_PRED);
+      OP(l, "compare_f32", compare[c->fn], p, lane_part(l, &in, e, "max_f32"), element(ev, c->arg[1], e, NULL));
+    } else
+      p = predicate(ev, c, e);
+    if (lane) OP(l, x->fn == WS_F_ANY ? "or_pred" : "and_pred", p, p, lane);
+    lane = p;
+  }
+  OP(l, "vote", ws_fn_name(x->fn), vote, lane);
+  return vote;
 }
 
 /* --- masks --- */

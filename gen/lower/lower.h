@@ -116,6 +116,7 @@ int ws_warp_rows(const struct lower *l, int rows);
 /* expr.c */
 void ws_lower_assign(struct lower *l, struct ws_acts *acts, size_t index);
 struct tile ws_lower_value(struct lower *l, struct ws_node *x);    /* into fresh registers, or a variable's own */
+const char *ws_lower_vote(struct lower *l, const struct ws_node *x); /* any, all: a predicate that the warp shares */
 
 /* uniform.c */
 const char *ws_uniform_int(struct lower *l, const struct ws_node *x);

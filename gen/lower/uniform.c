@@ -84,6 +84,7 @@ const char *ws_uniform_pred(struct lower *l, const struct ws_node *x, bool *nega
   case WS_N_HAS_NEXT:
     if (x->iter->descending) return compare(l, "ge", state(l, x)->index, ws_lower_int(l, x->count));
     return compare(l, "lt", ws_uniform_int(l, &(struct ws_node){.kind = WS_N_NEXT, .iter = x->iter, .count = x->count}), ws_list_count(l, x->iter->list));
+  case WS_N_REDUCE: return ws_lower_vote(l, x);
   case WS_N_IS_FIRST: return compare(l, "eq", state(l, x)->index, end_of(l, x->iter, true));
   case WS_N_IS_LAST: return compare(l, "eq", state(l, x)->index, end_of(l, x->iter, false));
   case WS_N_IS_MASKED: return compare(l, "ge", state(l, x)->index, ws_list_clear(l, x->iter->list));

@@ -106,7 +106,9 @@ static void reduce(struct infer *in, struct ws_node *x) {
     ws_error(in->s->diags, x->pos, "partial", "a partial row sum can be added and scaled; finish it with `total` first");
   if (x->fn == WS_F_TOTAL && !a->partial)
     ws_error(in->s->diags, x->pos, "partial", "`total` finishes a partial row sum (`rowpart`); this is complete");
-  if (x->fn == WS_F_COLMAX || x->fn == WS_F_COLSUM || x->fn == WS_F_ANY || x->fn == WS_F_ALL)
+  if ((x->fn == WS_F_ANY || x->fn == WS_F_ALL) && a->type != WS_BOOL)
+    ws_error(in->s->diags, a->pos, "type", "`%s` takes a condition on elements, e.g. `any(x > m)`", ws_fn_name(x->fn));
+  if (x->fn == WS_F_COLMAX || x->fn == WS_F_COLSUM)
     ws_error(in->s->diags, x->pos, "not-lowered", "`%s`: not lowered for %s", ws_fn_name(x->fn), in->s->target);
 }
 
