@@ -261,7 +261,7 @@ static int bench_request(struct request *q, const char *path) {
   int code = ws_cli_obtain(path, &q->spec, &text);
   if (code == WS_CLI_OK && ws_manifest_parse(text.ptx, text.length, &m, &err))
     code = ws_cli_fail(WS_CLI_REJECTED, "%s: %s", path, err.message);
-  if (code == WS_CLI_OK && ws_device_open(q->device, m, NULL, &device, &err)) code = ws_cli_runtime_fail(&err);
+  if (code == WS_CLI_OK) code = ws_cli_open_device(q->device, m, &device);
   if (code == WS_CLI_OK) code = bench_on(q, &text, m, device);
   ws_device_close(device);
   ws_manifest_free(m);

@@ -2,6 +2,7 @@
  *
  *   main.c      the table of commands
  *   check.c gen.c run.c bench.c   one command each
+ *   report.c    messages, and the exit codes of failed calls
  *   options.c   what several commands read the same way: defines, shapes, numbers
  *   source.c    a spec or a .ptx -> the text of a kernel; files written whole or not at all
  *   ptxas.c     the assembler, found and run
@@ -35,10 +36,14 @@ int ws_cli_gen(int argc, char **argv);
 int ws_cli_run(int argc, char **argv);
 int ws_cli_bench(int argc, char **argv);
 
+/* ---- report.c ---- */
+
 /* "warpscore: error: ..." on stderr; returns code. */
 int ws_cli_fail(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The same for a failed call of libwarpscore. */
 int ws_cli_runtime_fail(const struct ws_error_info *err);
+/* --device: NULL = best. A name that is none is a usage error. */
+int ws_cli_open_device(const char *name, const struct ws_manifest *m, struct ws_device **out);
 
 /* ---- options.c ---- */
 

@@ -1,5 +1,4 @@
 #include "cli.h"
-#include <stdarg.h>
 #include <string.h>
 
 #define STRINGIZE(x) #x
@@ -22,28 +21,6 @@ static void help(FILE *f) {
   fprintf(f, "\n`warpscore COMMAND --help` explains a command; `warpscore --version` prints the version.\n\n"
              "exit codes: 0 fine, 1 the spec or kernel is rejected or wrong, 2 usage, 3 internal error,\n"
              "            4 the environment lacks something (a GPU, the emulator, ptxas)\n");
-}
-
-int ws_cli_fail(int code, const char *fmt, ...) {
-  va_list ap;
-  va_start(ap, fmt);
-  fflush(stdout); /* in order, where both go to one place */
-  fputs("warpscore: error: ", stderr);
-  vfprintf(stderr, fmt, ap);
-  fputc('\n', stderr);
-  va_end(ap);
-  return code;
-}
-
-int ws_cli_runtime_fail(const struct ws_error_info *err) {
-  static const int codes[] = {
-      [WS_ERR_ARGUMENT] = WS_CLI_REJECTED, [WS_ERR_MANIFEST] = WS_CLI_REJECTED,   [WS_ERR_IO] = WS_CLI_USAGE,
-      [WS_ERR_NO_DEVICE] = WS_CLI_MISSING, [WS_ERR_UNSUPPORTED] = WS_CLI_MISSING, [WS_ERR_COMPILE] = WS_CLI_REJECTED,
-      [WS_ERR_MEMORY] = WS_CLI_MISSING,    [WS_ERR_DRIVER] = WS_CLI_REJECTED,
-  };
-  size_t i = (size_t)err->status;
-  int code = i && i < sizeof codes / sizeof *codes ? codes[i] : WS_CLI_INTERNAL;
-  return ws_cli_fail(code, "%s", err->message);
 }
 
 int main(int argc, char **argv) {

@@ -66,10 +66,10 @@ static int open_session(struct session *s, const char *device, const struct ws_m
                         const struct ws_cli_text *text) {
   struct ws_error_info err;
   memset(s, 0, sizeof *s);
-  if (ws_device_open(device, m, NULL, &s->device, &err) ||
-      ws_kernel_load_text(s->device, text->ptx, text->length, &s->kernel, &err))
-    return ws_cli_runtime_fail(&err);
-  return WS_CLI_OK;
+  int code = ws_cli_open_device(device, m, &s->device);
+  if (code == WS_CLI_OK && ws_kernel_load_text(s->device, text->ptx, text->length, &s->kernel, &err))
+    code = ws_cli_runtime_fail(&err);
+  return code;
 }
 
 /* ---- inputs ---- */
