@@ -14,16 +14,17 @@ static int power_of_two_below(int n) {
 /* A thread keeps one unit column in all passes, so its addresses advance by constants. Where the tile is swizzled the rows
  * of a pass are a power of two: row = pass * rows_pass + r then XORs as (pass * rows_pass) ^ r, and the few different XORs
  * of the passes are registers of their own. */
-static struct copy_map *copy_map(struct lower *l, int rows, int cols, enum ws_type t, const struct ws_smem_layout *lay, bool everywhere, struct ws_pos pos) {
-  int units = cols * (int)ws_type_bits(t) / 128, threads = l->prog->role->warps * 32;
+static struct copy_map *copy_map(struct lower *l, int rows, int cols, enum ws_type t, const struct ws_smem_layout *lay, bool fill, bool everywhere,
+                                 struct ws_pos pos) {
+  int whole = cols * (int)ws_type_bits(t) / 128, units = fill ? lay->units : whole, threads = l->prog->role->warps * 32;
   for (int i = 0; i < l->nmaps; i++)
-    if (l->maps[i]->rows == rows && l->maps[i]->units == units && !memcmp(&l->maps[i]->layout, lay, sizeof *lay)) return l->maps[i];
+    if (l->maps[i]->rows == rows && l->maps[i]->units == units && l->maps[i]->whole == whole && !memcmp(&l->maps[i]->layout, lay, sizeof *lay)) return l->maps[i];
   struct copy_map *m = WS_NEW(l->arena, struct copy_map);
-  *m = (struct copy_map){.units = units, .rows = rows, .layout = *lay};
+  *m = (struct copy_map){.units = units, .whole = whole, .rows = rows, .layout = *lay};
   if (!units || cols * (int)ws_type_bits(t) % 128 || units > threads || l->nmaps == 32) {
     ws_error(l->diags, pos, "not-lowered", "a copy of rows of %u bytes by %d threads: rows are a multiple of 16 bytes, with a unit of 16 bytes a thread",
              cols * ws_type_bits(t) / 8, threads);
-    m->units = m->rows_pass = m->passes = 1;
+    m->units = m->whole = m->rows_pass = m->passes = 1;
     return m;
   }
   m->rows_pass = threads / units < rows ? threads / units : rows;
@@ -37,7 +38,8 @@ static struct copy_map *copy_map(struct lower *l, int rows, int cols, enum ws_ty
   m->unit_bytes = ws_lower_named(l, WS_REG_B32, "%s_byte", n);
   const char **off = ws_ptx_regs(&l->px, WS_REG_B32, ws_fmt(l->arena, "%s_smem", n), (size_t)lay->mask + 1);
   struct ws_buf *old = ws_lower_hoist(l, everywhere ? l->start : NULL);
-  ws_lower_comment(l, "copies of [%d, %d] %s: %d units of 16 bytes a row, %d rows a pass, %d passes", rows, cols, ws_type_name(t), units, m->rows_pass, m->passes);
+  ws_lower_comment(l, "copies of [%d, %d] %s: %d units of 16 bytes a row%s, %d rows a pass, %d passes", rows, cols, ws_type_name(t), units,
+                   units > whole ? ", the last one zeros" : "", m->rows_pass, m->passes);
   OP(l, "copy_lanes", m->row, m->unit_bytes, off[0], ws_lower_int(l, units), ws_lower_int(l, lay->pitch), ws_lower_int(l, lay->shift), ws_lower_int(l, lay->mask),
      ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B32));
   m->smem[0] = off[0];
@@ -50,6 +52,11 @@ static struct copy_map *copy_map(struct lower *l, int rows, int cols, enum ws_ty
   if (m->active < threads) {
     m->idle = ws_lower_named(l, WS_REG_PRED, "%s_idle", n);
     OP(l, "compare_s32", "ge", m->idle, "%thread", ws_lower_int(l, m->active));
+  }
+  m->clip = m->row;
+  if (units > whole) {
+    m->clip = ws_lower_named(l, WS_REG_B32, "%s_clip", n);
+    OP(l, "copy_padding", m->clip, m->row, m->unit_bytes, ws_lower_int(l, whole * 16L), ws_lower_temp(l, WS_REG_PRED));
   }
   ws_lower_restore(l, old);
   return m;
@@ -184,7 +191,7 @@ static const char *pass_guard(struct lower *l, const struct copy_map *map, int p
 void ws_lower_load(struct lower *l, struct ws_act *a) {
   const struct ws_mem *from = a->from, *to = a->to;
   if (!part_is_plain(l, to)) return;
-  struct copy_map *map = copy_map(l, to->rows, to->cols, to->buffer->type, &to->buffer->layout, ws_lower_in_loop(l, NULL, to->buffer), a->src->pos);
+  struct copy_map *map = copy_map(l, to->rows, to->cols, to->buffer->type, &to->buffer->layout, true, ws_lower_in_loop(l, NULL, to->buffer), a->src->pos);
   struct pointer *p = pointer(l, from, map);
   bool never = false;
   const char *skip = NULL, *cond = a->when ? ws_uniform_pred(l, a->when, &never) : NULL;
@@ -193,7 +200,7 @@ void ws_lower_load(struct lower *l, struct ws_act *a) {
     skip = ws_ptx_label(&l->px, "no_load");
     OP(l, "branch_unless", cond, skip);
   }
-  const char *address = tile_address(l, from, p), *left = whole_block(l, from) ? NULL : rows_left(l, from, map->row);
+  const char *address = tile_address(l, from, p), *left = map->clip == map->row && whole_block(l, from) ? NULL : rows_left(l, from, map->clip);
   struct smem_side s = smem_side(l, to, map);
   for (int k = 0; k < map->passes; k++) {
     const char *imm, *reg = smem_pass(l, &s, map, k, &imm), *guard = pass_guard(l, map, k);
@@ -212,7 +219,7 @@ void ws_lower_load(struct lower *l, struct ws_act *a) {
 static void store_smem(struct lower *l, struct ws_act *a) {
   const struct ws_mem *from = a->from, *to = a->to;
   if (!part_is_plain(l, from)) return;
-  struct copy_map *map = copy_map(l, from->rows, from->cols, from->buffer->type, &from->buffer->layout, l->depth > 0, a->src->pos);
+  struct copy_map *map = copy_map(l, from->rows, from->cols, from->buffer->type, &from->buffer->layout, false, l->depth > 0, a->src->pos);
   struct pointer *p = pointer(l, to, map);
   const char *address = tile_address(l, to, p), *left = rows_left(l, to, map->row);
   struct smem_side s = smem_side(l, from, map);
@@ -250,8 +257,8 @@ static void store_const(struct lower *l, struct ws_act *a) {
   const char *bits = ws_fmt(l->arena, "0x%08X", pattern(v, t));
   bool vector = to->cols == 1;
   struct ws_smem_layout plain = {.pitch = vector ? 16 : to->cols * (int)ws_type_bits(t) / 8};
-  struct copy_map *map = vector ? copy_map(l, to->rows, 4, WS_F32, &plain, l->depth > 0, a->src->pos)
-                                : copy_map(l, to->rows, to->cols, t, &plain, l->depth > 0, a->src->pos);
+  struct copy_map *map = vector ? copy_map(l, to->rows, 4, WS_F32, &plain, false, l->depth > 0, a->src->pos)
+                                : copy_map(l, to->rows, to->cols, t, &plain, false, l->depth > 0, a->src->pos);
   struct pointer *p = pointer(l, to, map);
   const char *address = tile_address(l, to, p), *left = rows_left(l, to, map->row);
   for (int k = 0; k < map->passes; k++) {

@@ -12,7 +12,7 @@ struct extent {
 
 static struct extent extent_of(struct lower *l, const struct ws_node *x) {
   if (x->rows == 1 && x->cols == 1) return (struct extent){0, 0, 1};
-  int mt = ws_warp_rows(l, x->rows) / 16, nt = x->cols == 1 ? 0 : x->cols / 8;
+  int mt = ws_warp_rows(l, x->rows) / 16, nt = x->cols == 1 ? 0 : x->layout == WS_L_A ? (x->cols + 15) / 16 * 2 : x->cols / 8;
   return (struct extent){mt, nt, nt ? mt * nt * 4 : mt * 2};
 }
 

@@ -29,9 +29,11 @@ struct tile {
 
 /* How threads share the 16-byte units of a tile in a copy: thread -> (row, unit), rows a pass, passes. */
 struct copy_map {
-  int units, rows_pass, passes, active, rows;
+  int units, whole;                /* of a row: with the padding that is filled with zeros, without */
+  int rows_pass, passes, active, rows;
   struct ws_smem_layout layout;
   const char *row, *unit_bytes;    /* registers: row and byte of this thread's unit in pass 0 */
+  const char *clip;                /* row, or a row past every end for threads that fill padding */
   const char *idle;                /* predicate of threads without a unit, NULL if none */
   const char *smem[8];             /* shared-memory offset in pass 0, by the XOR that later passes need; see copy.c */
   int id;

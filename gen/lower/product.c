@@ -78,7 +78,7 @@ static const char *element_type(enum ws_type t) { return t == WS_BF16 ? "bf16" :
 struct tile ws_lower_read_a(struct lower *l, const struct ws_mem *m, const char *name, const struct tile *into) {
   (void)name;
   struct tile t = *into;
-  if (m->space != WS_SMEM || m->transposed || ws_type_bits(m->buffer->type) != 16 || !t.packed || m->cols % 16) {
+  if (m->space != WS_SMEM || m->transposed || ws_type_bits(m->buffer->type) != 16 || !t.packed || m->cols % 8) {
     ws_error(l->diags, m->pos, "not-lowered", "read: only 16-bit A operands from shared memory are lowered for %s", l->s->target);
     return t;
   }
@@ -140,7 +140,7 @@ static void multiply(struct operands *o, int kt, bool fresh) {
 void ws_lower_product(struct lower *l, struct ws_act *act) {
   const struct ws_mem *b = act->b_mem, *am = act->a_mem;
   struct operands o = {.l = l, .act = act, .d = *ws_tile_of(l, act->dst), .held = act->ahead + 1};
-  int ksteps = (b->transposed ? b->cols : b->rows) / 16;
+  int ksteps = ((b->transposed ? b->cols : b->rows) + 15) / 16;
   if (act->a)
     o.a = ws_lower_value(l, act->a);
   else {
@@ -149,7 +149,7 @@ void ws_lower_product(struct lower *l, struct ws_act *act) {
   }
   o.fb = ws_frag_map(l, b->transposed ? FRAG_B : FRAG_BT, b->buffer, 0);
   o.pb = place_of(l, o.fb, b, 2);
-  o.pairs = o.d.nt / 2;
+  o.pairs = (o.d.nt + 1) / 2;
   if (o.held > ksteps) o.held = ksteps;
   o.b = ws_ptx_regs(&l->px, WS_REG_B32, "frag_b", (size_t)(o.held * o.pairs * 4));
   if (am) o.areg = ws_ptx_regs(&l->px, WS_REG_B32, "frag_a", (size_t)(o.held * o.d.mt * 4));

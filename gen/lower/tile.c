@@ -5,12 +5,11 @@ int ws_warp_rows(const struct lower *l, int rows) { return rows / l->prog->role-
 struct tile ws_tile_make(struct lower *l, const char *name, int rows, int cols, enum ws_type t, enum ws_layout lay) {
   struct tile x = {.packed = ws_type_bits(t) == 16};
   enum ws_reg_class c = t == WS_F32 ? WS_REG_F32 : WS_REG_B32;
-  (void)lay;
   if (rows == 1 && cols == 1)
     x.n = 1;
   else {
     x.mt = ws_warp_rows(l, rows) / 16;
-    x.nt = cols == 1 ? 0 : cols / 8;
+    x.nt = cols == 1 ? 0 : lay == WS_L_A ? (cols + 15) / 16 * 2 : cols / 8; /* A is padded to whole k steps */
     x.n = x.nt ? x.mt * x.nt * (x.packed ? 2 : 4) : x.mt * 2;
   }
   x.reg = ws_ptx_regs(&l->px, c, name, (size_t)x.n);

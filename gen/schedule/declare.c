@@ -154,13 +154,14 @@ static void roles(struct ws_schedule *s) {
 }
 
 /* The layout of a tile in shared memory; see struct ws_smem_layout. */
-static struct ws_smem_layout smem_layout(int row_bytes) {
-  int units = row_bytes / 16;
-  if (row_bytes % 16) return (struct ws_smem_layout){row_bytes, 0, 0};
-  if (units % 8 == 0) return (struct ws_smem_layout){row_bytes, 7, 0};
-  if (units == 4) return (struct ws_smem_layout){row_bytes, 3, 1};
-  if (units == 2) return (struct ws_smem_layout){row_bytes, 1, 2};
-  return (struct ws_smem_layout){(units | 1) * 16, 0, 0};
+static struct ws_smem_layout smem_layout(int cols, enum ws_type t) {
+  int bits = (int)ws_type_bits(t), row_bytes = cols * bits / 8;
+  if (row_bytes % 16) return (struct ws_smem_layout){.pitch = row_bytes};
+  int units = bits == 16 ? (cols + 15) / 16 * 2 : row_bytes / 16;
+  if (units % 8 == 0) return (struct ws_smem_layout){units * 16, units, 7, 0};
+  if (units == 4) return (struct ws_smem_layout){units * 16, units, 3, 1};
+  if (units == 2) return (struct ws_smem_layout){units * 16, units, 1, 2};
+  return (struct ws_smem_layout){(units | 1) * 16, units, 0, 0};
 }
 
 static struct ws_bufferm *find_buffer(struct ws_schedule *s, const char *name) {
@@ -223,7 +224,7 @@ static void buffers(struct ws_schedule *s) {
       ok = false;
     b->type = ty.kind == WS_ST_TYPE ? ty.type : WS_F16;
     b->rows = (int)r, b->cols = (int)c, b->stages = (int)st;
-    b->layout = smem_layout((int)(c * ws_type_bits(b->type) / 8));
+    b->layout = smem_layout(b->cols, b->type);
     b->bytes = (long)b->rows * b->layout.pitch;
     if (ok) place(s, b);
   }

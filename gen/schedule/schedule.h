@@ -53,9 +53,11 @@ struct ws_rolem {
 
 /* Where the bytes of a shared-memory tile lie: row r, byte c of the row: r*pitch + swizzle(c). The swizzle XORs the number
  * of the 16-byte unit with bits of the row, so that eight consecutive rows of one unit column fall into different banks
- * (ldmatrix reads them together: PTX ISA, ldmatrix). mask 0 = none: pitch is then an odd number of units. */
+ * (ldmatrix reads them together: PTX ISA, ldmatrix). mask 0 = none: pitch is then an odd number of units. Rows of 16-bit
+ * elements are padded to a multiple of 16 columns, the k step of mma.sync; a load fills the padding with zeros. */
 struct ws_smem_layout {
   int pitch;                    /* bytes from row to row */
+  int units;                    /* 16-byte units of a row, padding included; 0 = rows are no multiple of 16 bytes */
   int mask, shift;              /* unit ^= (row >> shift) & mask */
 };
 

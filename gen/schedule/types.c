@@ -201,10 +201,8 @@ static void product(struct infer *in, struct ws_act *a) {
   struct ws_pos pa = a->a ? a->a->pos : a->a_mem->pos;
   if (k != kb)
     ws_error(dg, a->src->pos, "product", "[%d, %d] @ [%d, %d]: the contracted extents differ", m, k, kb, n);
-  else if (k % 16 || n % 8)
-    ws_error(dg, k % 16 ? pa : a->b_mem->pos, "product", "[%d, %d] @ [%d, %d]: mma.sync m16n8k16 takes k a multiple of 16 and n of 8", m, k, kb, n);
-  else if (n % 16)
-    ws_error(dg, a->b_mem->pos, "product", "n = %d: fragments are loaded in pairs, n must be a multiple of 16", n);
+  else if (k % (a->b_mem->transposed ? 8 : 16) || n % 8)
+    ws_error(dg, k % 8 ? pa : a->b_mem->pos, "product", "[%d, %d] @ [%d, %d]: mma.sync m16n8k16 takes k a multiple of 16 (of 8 where both operands have it along padded rows) and n of 8", m, k, kb, n);
   if (m % (16 * in->p->role->warps))
     ws_error(dg, pa, "product", "%d rows do not split over %d warps in tiles of 16", m, in->p->role->warps);
   if (ta != tb || (ta != WS_F16 && ta != WS_BF16))
