@@ -23,8 +23,9 @@ void wsemuResetStats(void);
  * Copies at most n bytes with the terminator. Returns the message's full length. */
 size_t wsemuLastMessage(char *out, size_t n);
 
-/* name "schedule": "early", "late" or "random:SEED" (when asynchronous operations complete); name "threads": worker
- * threads, "0" = one a core. Returns 0, or 1 for an unknown name or value. Also read once from the environment:
- * WSEMU_SCHEDULE, WSEMU_THREADS. */
+/* name "schedule": "early", "late" (the default) or "random:SEED" (when asynchronous operations complete); name "threads":
+ * worker threads, "0" = one a core; name "watchdog": seconds that a launch may take, "0" (the default) = no limit.
+ * Returns 0, or 1 for an unknown name or value. cuInit reads them once from the environment: WSEMU_SCHEDULE,
+ * WSEMU_THREADS, WSEMU_WATCHDOG. */
 int wsemuSetOption(const char *name, const char *value);
 #endif

@@ -1,0 +1,200 @@
+/* Launches, and what the emulator offers beyond the driver API (wsemu.h). */
+#include "drv.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { EXTRA_END = 0, EXTRA_BUFFER = 1, EXTRA_SIZE = 2 };
+
+/* The parameter block: every parameter at the offset that its declaration gives it. */
+static uint8_t *gather_params(const struct ptx_func *f, void **params, void **extra, ws_cu_result *r) {
+  uint8_t *block = calloc(1, f->param_bytes + 16);
+  *r = block ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_OUT_OF_MEMORY;
+  if (!block) return NULL;
+  if (extra) {
+    const void *buffer = NULL;
+    size_t size = 0;
+    for (; (uintptr_t)*extra != EXTRA_END; extra += 2) {
+      if ((uintptr_t)extra[0] == EXTRA_BUFFER) buffer = extra[1];
+      else if ((uintptr_t)extra[0] == EXTRA_SIZE && extra[1]) size = *(size_t *)extra[1];
+      else break;
+    }
+    if (!buffer || size < f->param_bytes) *r = WS_CUDA_ERROR_INVALID_VALUE;
+    else memcpy(block, buffer, f->param_bytes);
+    return block;
+  }
+  for (uint32_t i = 0; i < f->nparams && !*r; i++) {
+    if (!params || !params[i]) *r = WS_CUDA_ERROR_INVALID_VALUE;
+    else memcpy(block + f->params[i]->address, params[i], f->params[i]->size);
+  }
+  return block;
+}
+
+static ws_cu_result check_shape(const struct CUfunc_st *f, const uint32_t grid[3], const uint32_t block[3], uint32_t dynamic) {
+  static const uint32_t max_grid[3] = {0x7fffffff, 65535, 65535}, max_block[3] = {1024, 1024, 64};
+  const char *name = f->f->sym->name;
+  for (int i = 0; i < 3; i++)
+    if (!grid[i] || grid[i] > max_grid[i] || !block[i] || block[i] > max_block[i])
+      return ws_emu_say(WS_CUDA_ERROR_INVALID_VALUE, "kernel '%s': the launch shape (%u,%u,%u) x (%u,%u,%u) is out of range", name, grid[0],
+                        grid[1], grid[2], block[0], block[1], block[2]);
+  uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
+  const uint32_t *req = f->f->reqntid, *max = f->f->maxntid;
+  if (threads > DRV_MAX_THREADS) return ws_emu_say(WS_CUDA_ERROR_INVALID_VALUE, "kernel '%s': %llu threads a CTA", name, (unsigned long long)threads);
+  if (req[0] && (req[0] != block[0] || req[1] != block[1] || req[2] != block[2]))
+    return ws_emu_say(WS_CUDA_ERROR_INVALID_VALUE, "kernel '%s': .reqntid %u,%u,%u but the launch has %u,%u,%u", name, req[0], req[1], req[2],
+                      block[0], block[1], block[2]);
+  if (max[0] && threads > (uint64_t)max[0] * max[1] * max[2])
+    return ws_emu_say(WS_CUDA_ERROR_INVALID_VALUE, "kernel '%s': more threads than .maxntid allows", name);
+  int64_t fixed = f->kernel->shared_static, limit = f->max_dynamic >= 0 ? f->max_dynamic : DRV_SHARED_DEFAULT - fixed;
+  if (dynamic > limit)
+    return ws_emu_say(WS_CUDA_ERROR_INVALID_VALUE, "kernel '%s': %u bytes of dynamic shared memory, but %lld are allowed%s", name, dynamic,
+                      (long long)limit, f->max_dynamic < 0 ? " (CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES raises this)" : "");
+  return WS_CUDA_SUCCESS;
+}
+
+static void add_stats(const struct warp_stats *s, double seconds, double core) {
+  struct warp_stats *t = &ws_emu_drv.stats;
+  t->instructions += s->instructions;
+  t->global_read += s->global_read;
+  t->global_written += s->global_written;
+  t->shared_read += s->shared_read;
+  t->shared_written += s->shared_written;
+  t->flops += s->flops;
+  t->exponentials += s->exponentials;
+  t->barriers += s->barriers;
+  ws_emu_drv.kernel_seconds += seconds;
+  ws_emu_drv.core_seconds += core;
+}
+
+ws_cu_result ws_emu_launch(struct CUctx_st *c, struct CUfunc_st *f, const uint32_t grid[3], const uint32_t block[3], uint32_t dynamic,
+                           void **params, void **extra) {
+  ws_cu_result r = ws_emu_function_kernel(f);
+  if (r) return r;
+  if ((r = check_shape(f, grid, block, dynamic))) return r;
+  uint8_t *bytes = gather_params(f->f, params, extra, &r);
+  if (r) {
+    free(bytes);
+    return ws_emu_say(r, "kernel '%s': its %u parameters were not passed", f->f->sym->name, f->f->nparams);
+  }
+  struct emu_launch l = {.kernel = f->kernel, .dynamic_shared = dynamic, .params = bytes, .options = ws_emu_drv.options};
+  memcpy(l.grid, grid, sizeof l.grid);
+  memcpy(l.block, block, sizeof l.block);
+  struct warp_stats stats = {0};
+  struct fault *fault = calloc(1, sizeof *fault);
+  double core = 0, start = ws_emu_now();
+  r = fault ? (ws_cu_result)ws_emu_run_grid(&l, &stats, &core, fault) : WS_CUDA_ERROR_OUT_OF_MEMORY;
+  add_stats(&stats, ws_emu_now() - start, core);
+  if (r && fault) {
+    ws_emu_say(r, "%s", fault->msg);
+    c->broken = r;
+    c->culprit = f->module;
+  }
+  free(fault);
+  free(bytes);
+  return r;
+}
+
+static ws_cu_result launch(struct CUfunc_st *f, const uint32_t grid[3], const uint32_t block[3], uint32_t dynamic, struct CUstream_st *stream,
+                           void **params, void **extra) {
+  struct CUctx_st *c;
+  ws_cu_result r = ws_emu_enter_work(&c);
+  if (r) return r;
+  if (!ws_emu_is_function(f) || !ws_emu_is_stream(stream)) return ws_emu_leave(WS_CUDA_ERROR_INVALID_HANDLE);
+  return ws_emu_leave(ws_emu_launch(c, f, grid, block, dynamic, params, extra));
+}
+
+API cuLaunchKernel(struct CUfunc_st *function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z, unsigned int block_x,
+                   unsigned int block_y, unsigned int block_z, unsigned int shared_bytes, struct CUstream_st *stream, void **params, void **extra) {
+  return launch(function, (uint32_t[3]){grid_x, grid_y, grid_z}, (uint32_t[3]){block_x, block_y, block_z}, shared_bytes, stream, params, extra);
+}
+
+API cuLaunchKernelEx(const struct ws_cu_launch_config *config, struct CUfunc_st *function, void **params, void **extra) {
+  if (!config || (config->nattrs && !config->attrs)) return WS_CUDA_ERROR_INVALID_VALUE;
+  for (unsigned int i = 0; i < config->nattrs; i++) {
+    const struct ws_cu_launch_attribute *a = &config->attrs[i];
+    if (a->id == WS_CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION && (a->value.cluster_dim.x > 1 || a->value.cluster_dim.y > 1 || a->value.cluster_dim.z > 1))
+      return WS_CUDA_ERROR_NOT_SUPPORTED;
+    if (a->id == WS_CU_LAUNCH_ATTRIBUTE_COOPERATIVE && a->value.cooperative) return WS_CUDA_ERROR_NOT_SUPPORTED;
+  }
+  return launch(function, (uint32_t[3]){config->grid_x, config->grid_y, config->grid_z},
+                (uint32_t[3]){config->block_x, config->block_y, config->block_z}, config->shared_bytes, config->stream, params, extra);
+}
+
+API cuTensorMapEncodeTiled(struct ws_cu_tensor_map *map, unsigned int type, uint32_t rank, void *address, const uint64_t *extents,
+                           const uint64_t *strides, const uint32_t *box, const uint32_t *element_strides, unsigned int interleave,
+                           unsigned int swizzle, unsigned int l2_promotion, unsigned int fill) {
+  (void)map, (void)type, (void)rank, (void)address, (void)extents, (void)strides, (void)box, (void)element_strides, (void)interleave;
+  (void)swizzle, (void)l2_promotion, (void)fill;
+  return WS_CUDA_ERROR_NOT_SUPPORTED;
+}
+
+/* ---- wsemu.h ---- */
+#define EXPORT __attribute__((visibility("default")))
+EXPORT int wsemuGetStats(struct wsemu_stats *s) {
+  if (!s || s->size < sizeof *s) return 1;
+  pthread_mutex_lock(&ws_emu_drv.lock);
+  const struct warp_stats *t = &ws_emu_drv.stats;
+  *s = (struct wsemu_stats){.size = s->size, .warp_instructions = t->instructions, .global_bytes_read = t->global_read,
+                            .global_bytes_written = t->global_written, .shared_bytes_read = t->shared_read,
+                            .shared_bytes_written = t->shared_written, .tensor_flops = t->flops, .exponentials = t->exponentials,
+                            .barrier_waits = t->barriers, .kernel_seconds = ws_emu_drv.kernel_seconds, .core_seconds = ws_emu_drv.core_seconds};
+  pthread_mutex_unlock(&ws_emu_drv.lock);
+  return 0;
+}
+
+EXPORT void wsemuResetStats(void) {
+  pthread_mutex_lock(&ws_emu_drv.lock);
+  ws_emu_drv.stats = (struct warp_stats){0};
+  ws_emu_drv.kernel_seconds = ws_emu_drv.core_seconds = 0;
+  pthread_mutex_unlock(&ws_emu_drv.lock);
+}
+
+EXPORT size_t wsemuLastMessage(char *out, size_t n) {
+  pthread_mutex_lock(&ws_emu_drv.lock);
+  size_t len = strlen(ws_emu_drv.message), k = len < n ? len : n ? n - 1 : 0;
+  if (out && n) {
+    memcpy(out, ws_emu_drv.message, k);
+    out[k] = 0;
+  }
+  pthread_mutex_unlock(&ws_emu_drv.lock);
+  return len;
+}
+
+static int set_schedule(struct emu_options *o, const char *value) {
+  if (!strcmp(value, "early")) o->schedule = SCHED_EARLY;
+  else if (!strcmp(value, "late")) o->schedule = SCHED_LATE;
+  else if (!strncmp(value, "random:", 7)) {
+    char *end;
+    uint64_t seed = strtoull(value + 7, &end, 0);
+    if (!value[7] || *end) return 1;
+    o->schedule = SCHED_RANDOM;
+    o->seed = seed;
+  } else return 1;
+  return 0;
+}
+
+int ws_emu_set_option(const char *name, const char *value) {
+  struct emu_options *o = &ws_emu_drv.options;
+  char *end;
+  if (!name || !value) return 1;
+  if (!strcmp(name, "schedule")) return set_schedule(o, value);
+  if (!strcmp(name, "threads")) {
+    unsigned long n = strtoul(value, &end, 10);
+    if (!*value || *end || n > 256) return 1;
+    o->threads = (uint32_t)n;
+    return 0;
+  }
+  if (!strcmp(name, "watchdog")) {
+    double s = strtod(value, &end);
+    if (!*value || *end || !(s >= 0)) return 1;
+    o->watchdog = s;
+    return 0;
+  }
+  return 1;
+}
+
+EXPORT int wsemuSetOption(const char *name, const char *value) {
+  pthread_mutex_lock(&ws_emu_drv.lock);
+  int bad = ws_emu_set_option(name, value);
+  pthread_mutex_unlock(&ws_emu_drv.lock);
+  return bad;
+}
