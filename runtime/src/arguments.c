@@ -151,21 +151,20 @@ static enum ws_status take_stride(struct arguments *a, size_t k, int d, int64_t 
     a->stride[k][d] = overflow || bytes < 0 || bytes % info->align ? 0 : bytes;
     return WS_OK;
   }
-  dim_word(info, d, word, sizeof word);
   if (stride < 0)
     return BAD(a, "tensor %s: %s: stride %lld found, expected 0 or more: pass a copy without reversed dims", info->name,
-               word, (long long)stride);
+               dim_word(info, d, word, sizeof word), (long long)stride);
   if (!info->strided[d] && stride != packed)
     return BAD(a,
                "tensor %s: %s: stride %lld found, expected %lld: the kernel takes no stride for this dim, pass a "
                "contiguous copy",
-               info->name, word, (long long)stride, (long long)packed);
+               info->name, dim_word(info, d, word, sizeof word), (long long)stride, (long long)packed);
   if (overflow) return too_large(a, k);
   if (info->strided[d] && bytes % info->align)
     return BAD(a,
                "tensor %s: %s: stride %lld elements = %lld bytes found, expected a multiple of %u bytes: pad the dims "
                "inside it",
-               info->name, word, (long long)stride, (long long)bytes, info->align);
+               info->name, dim_word(info, d, word, sizeof word), (long long)stride, (long long)bytes, info->align);
   a->stride[k][d] = bytes;
   return WS_OK;
 }
