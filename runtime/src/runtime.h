@@ -1,7 +1,7 @@
 /* runtime/src: what the files of the loader share. Not installed.
  *
  *   error.c     status and message
- *   manifest.c  the comments at the head of a .ptx -> struct ws_manifest
+ *   manifest.c, manifest_values.c  the comments at the head of a .ptx -> struct ws_manifest
  *   lexer.c     the words of one manifest line
  *   arguments.c a launch checked against a manifest -> parameter values and grid
  * *   target.c    which kernel runs where
