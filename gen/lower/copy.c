@@ -18,7 +18,7 @@ static struct copy_map *copy_map(struct lower *l, int rows, int cols, enum ws_ty
                                  struct ws_pos pos) {
   int whole = cols * (int)ws_type_bits(t) / 128, units = fill ? lay->units : whole, threads = l->prog->role->warps * 32;
   for (int i = 0; i < l->nmaps; i++)
-    if (l->maps[i]->rows == rows && l->maps[i]->units == units && l->maps[i]->whole == whole && !memcmp(&l->maps[i]->layout, lay, sizeof *lay)) return l->maps[i];
+    if (l->maps[i]->rows == rows && l->maps[i]->units == units && l->maps[i]->whole == whole && (l->maps[i]->everywhere || !everywhere) && !memcmp(&l->maps[i]->layout, lay, sizeof *lay)) return l->maps[i];
   struct copy_map *m = WS_NEW(l->arena, struct copy_map);
   *m = (struct copy_map){.units = units, .whole = whole, .rows = rows, .layout = *lay};
   if (!units || cols * (int)ws_type_bits(t) % 128 || units > threads || l->nmaps == 32) {
@@ -191,7 +191,7 @@ static const char *pass_guard(struct lower *l, const struct copy_map *map, int p
 void ws_lower_load(struct lower *l, struct ws_act *a) {
   const struct ws_mem *from = a->from, *to = a->to;
   if (!part_is_plain(l, to)) return;
-  struct copy_map *map = copy_map(l, to->rows, to->cols, to->buffer->type, &to->buffer->layout, true, ws_lower_in_loop(l, NULL, to->buffer), a->src->pos);
+  struct copy_map *map = copy_map(l, to->rows, to->cols, to->buffer->type, &to->buffer->layout, true, ws_lower_in_loop(l, from->tensor, to->buffer), a->src->pos);
   struct pointer *p = pointer(l, from, map);
   bool never = false;
   const char *skip = NULL, *cond = a->when ? ws_uniform_pred(l, a->when, &never) : NULL;
@@ -219,7 +219,7 @@ void ws_lower_load(struct lower *l, struct ws_act *a) {
 static void store_smem(struct lower *l, struct ws_act *a) {
   const struct ws_mem *from = a->from, *to = a->to;
   if (!part_is_plain(l, from)) return;
-  struct copy_map *map = copy_map(l, from->rows, from->cols, from->buffer->type, &from->buffer->layout, false, l->depth > 0, a->src->pos);
+  struct copy_map *map = copy_map(l, from->rows, from->cols, from->buffer->type, &from->buffer->layout, false, ws_lower_in_loop(l, to->tensor, NULL), a->src->pos);
   struct pointer *p = pointer(l, to, map);
   const char *address = tile_address(l, to, p), *left = rows_left(l, to, map->row);
   struct smem_side s = smem_side(l, from, map);
@@ -255,10 +255,10 @@ static void store_const(struct lower *l, struct ws_act *a) {
     return;
   }
   const char *bits = ws_fmt(l->arena, "0x%08X", pattern(v, t));
-  bool vector = to->cols == 1;
+  bool vector = to->cols == 1, everywhere = ws_lower_in_loop(l, to->tensor, NULL);
   struct ws_smem_layout plain = {.pitch = vector ? 16 : to->cols * (int)ws_type_bits(t) / 8};
-  struct copy_map *map = vector ? copy_map(l, to->rows, 4, WS_F32, &plain, false, l->depth > 0, a->src->pos)
-                                : copy_map(l, to->rows, to->cols, t, &plain, false, l->depth > 0, a->src->pos);
+  struct copy_map *map = vector ? copy_map(l, to->rows, 4, WS_F32, &plain, false, everywhere, a->src->pos)
+                                : copy_map(l, to->rows, to->cols, t, &plain, false, everywhere, a->src->pos);
   struct pointer *p = pointer(l, to, map);
   const char *address = tile_address(l, to, p), *left = rows_left(l, to, map->row);
   for (int k = 0; k < map->passes; k++) {
@@ -271,12 +271,12 @@ static void store_const(struct lower *l, struct ws_act *a) {
 }
 
 /* Rows and columns of accumulators: one row a quad, two columns a lane, eight rows a step. bytes = 0: a row vector. */
-static struct copy_map *acc_map(struct lower *l, int warp_rows, int bytes) {
+static struct copy_map *acc_map(struct lower *l, int warp_rows, int bytes, bool everywhere) {
   struct ws_smem_layout key = {.pitch = -1 - bytes};
   for (int i = 0; i < l->nmaps; i++)
-    if (l->maps[i]->rows == warp_rows && !memcmp(&l->maps[i]->layout, &key, sizeof key)) return l->maps[i];
+    if (l->maps[i]->rows == warp_rows && (l->maps[i]->everywhere || !everywhere) && !memcmp(&l->maps[i]->layout, &key, sizeof key)) return l->maps[i];
   struct copy_map *m = WS_NEW(l->arena, struct copy_map);
-  *m = (struct copy_map){.rows = warp_rows, .layout = key, .rows_pass = 8, .id = l->ids++, .everywhere = l->depth > 0};
+  *m = (struct copy_map){.rows = warp_rows, .layout = key, .rows_pass = 8, .id = l->ids++, .everywhere = everywhere};
   m->row = ws_lower_named(l, WS_REG_B32, "acc_row%d", m->id);
   m->unit_bytes = ws_lower_named(l, WS_REG_B32, "acc_byte%d", m->id);
   struct ws_buf *old = ws_lower_hoist(l, m->everywhere ? l->start : NULL);
@@ -287,14 +287,14 @@ static struct copy_map *acc_map(struct lower *l, int warp_rows, int bytes) {
   return m;
 }
 
-const char *ws_acc_row(struct lower *l, int warp_rows) { return acc_map(l, warp_rows, 0)->row; }
+const char *ws_acc_row(struct lower *l, int warp_rows) { return acc_map(l, warp_rows, 0, l->depth > 0)->row; }
 
 /* Registers to global memory by the owner of each element; of a row vector, by the first lane of its quad. */
 static void store_registers(struct lower *l, struct ws_act *a) {
   const struct ws_mem *to = a->to;
   struct tile v = ws_lower_value(l, a->value);
   int bytes = (int)ws_type_bits(to->tensor->type) / 8;
-  struct copy_map *map = acc_map(l, ws_warp_rows(l, to->rows), v.nt ? bytes : 0);
+  struct copy_map *map = acc_map(l, ws_warp_rows(l, to->rows), v.nt ? bytes : 0, ws_lower_in_loop(l, to->tensor, NULL));
   struct pointer *p = pointer(l, to, map);
   const char *address = tile_address(l, to, p), *left = rows_left(l, to, map->row);
   for (int r = 0; r < v.mt * 2; r++) {

@@ -52,7 +52,7 @@ static void touches(void *ctx, struct ws_act *a) {
   struct touch *t = ctx;
   const struct ws_mem *mem[] = {a->from, a->to, a->a_mem, a->b_mem};
   for (size_t i = 0; i < 4; i++)
-    t->found |= mem[i] && (t->tensor ? mem[i]->tensor == t->tensor : mem[i]->buffer == t->buffer);
+    t->found |= mem[i] && ((t->tensor && mem[i]->tensor == t->tensor) || (t->buffer && mem[i]->buffer == t->buffer));
 }
 
 static void touches_in_loop(void *ctx, struct ws_act *a) {
