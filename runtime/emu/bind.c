@@ -347,7 +347,11 @@ static void bind_place(struct decoder *d, struct instance *s, struct binder *r, 
       if (o->kind != OPD_SYM || !o->sym || o->sym->kind != SYM_LABEL) ws_emu_decode_error(d, BAD, "a label is needed");
       ws_emu_patch(d, s, o, (uint32_t)(in - d->k->code), NULL);
       return;
-    case 'S': /* cp.async: source size, or the predicate that ignores the source */
+    case 'S': /* cp.async: source size, or the predicate that ignores the source; a policy alone leaves both out */
+      if (o->kind == OPD_REG && ws_emu_types[s->f->regs[o->reg].type].bits == 64 && ws_emu_has(r->b.u, ".L2::cache_hint")) {
+        *slot = NO_SLOT;
+        return;
+      }
       r->b.src_pred = o->kind == OPD_REG && s->f->regs[o->reg].type == T_PRED;
       type = r->b.src_pred ? T_PRED : T_B32;
       break;

@@ -1,2 +1,148 @@
-#include "exec.h"
-emu_fn *LEVELLED(ws_emu_resolve_async)(struct bind *b) { (void)b; return NULL; }
+/* PTX ISA "Data Movement and Conversion Instructions": cp.async and its groups.
+ *
+ * A copy either happens when it is issued or, after its destination has been poisoned, when a wait covers its group:
+ * the schedule option decides, a group at a time. Groups are counted for each thread. */
+#include "address.h"
+#include <stdlib.h>
+
+enum { SEL_SIZE = 4, SEL_IGNORE = 8 }; /* in->u: o[2] is a source size, an ignore-src predicate */
+enum { POISON = 0x7ff5 };              /* a NaN in f32, f16 and bf16 */
+
+static bool at_once(const struct warp *w, uint32_t group) {
+  const struct emu_options *o = &w->cta->grid->l->options;
+  if (o->schedule != SCHED_RANDOM) return o->schedule == SCHED_EARLY;
+  uint64_t h = o->seed ^ ((uint64_t)w->cta->linear << 32 | w->index << 24 | (group & 0xffffff));
+  h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9u;
+  h = (h ^ h >> 27) * 0x94d049bb133111ebu;
+  return h >> 40 & 1;
+}
+
+static inline uint8_t *shared_at(const struct warp *w, uint32_t address) { return w->cta->shared + (address - w->cta->k->shared_base); }
+
+static void perform(const struct warp *w, const struct copy *c, int i) {
+  uint8_t *to = shared_at(w, c->dst[i]);
+  uint32_t n = c->count[i];
+  if (n == 16) { /* sizes the compiler can open-code */
+    memcpy(to, (const void *)(uintptr_t)c->src[i], 16);
+    return;
+  }
+  memcpy(to, (const void *)(uintptr_t)c->src[i], n);
+  memset(to + n, 0, c->bytes - n);
+}
+
+static void poison(const struct warp *w, const struct copy *c, int i) {
+  uint16_t v = POISON;
+  for (uint32_t k = 0; k < c->bytes; k += 2) memcpy(shared_at(w, c->dst[i]) + k, &v, 2);
+}
+
+/* Checks every lane's destination and source; fills c. */
+static int prepare(struct warp *w, const struct inst *in, struct copy *c) {
+  uint64_t dst[LANES];
+  uint32_t bytes = in->n;
+  const struct cta *cta = w->cta;
+  lane_addresses(w, in->o[0], in->u & A1_WIDE, in->imm, dst);
+  lane_addresses(w, in->o[1], true, in->imm2, c->src);
+  uint32_t bad = outside(w, dst, cta->k->shared_base, (uint64_t)cta->k->shared_base + cta->shared_size, bytes);
+  if (bad) return ws_emu_bad_address(w, in, __builtin_ctz(bad), SP_SHARED, dst[__builtin_ctz(bad)], bytes, true);
+  c->bytes = (uint8_t)bytes;
+  c->in = in;
+  c->mask = w->mask;
+  for (int i = 0; i < LANES; i++) c->dst[i] = (uint32_t)dst[i];
+  const uint32_t *size = in->u & SEL_SIZE ? SLOT(uint32_t, 2) : NULL;
+  uint32_t ignore = in->u & SEL_IGNORE ? SRC_PRED(2) : 0;
+  uint32_t whole = 0;
+  for (uint32_t m = w->mask; m; m &= m - 1) {
+    int i = __builtin_ctz(m);
+    c->count[i] = ignore >> i & 1 ? 0 : size ? size[i] : bytes;
+    if (c->count[i] > bytes)
+      return ws_emu_fault(w, in, i, WS_CUDA_ERROR_ILLEGAL_INSTRUCTION, "gives source size %u for a copy of %u bytes", c->count[i], bytes);
+    if (c->count[i] == bytes) whole |= 1u << i;
+  }
+  const struct mem_alloc *a = whole ? ws_emu_mem_find(c->src[__builtin_ctz(whole)]) : NULL;
+  if (whole == w->mask && a && !outside(w, c->src, a->lo, a->hi, bytes)) return EV_NEXT;
+  for (uint32_t m = w->mask; m; m &= m - 1) {
+    int i = __builtin_ctz(m);
+    if (c->count[i] && ((c->src[i] & (bytes - 1)) || !ws_emu_mem_holds(c->src[i], c->count[i], false)))
+      return ws_emu_bad_address(w, in, i, SP_GLOBAL, c->src[i], bytes, false);
+  }
+  return EV_NEXT;
+}
+
+static struct copy *new_copy(struct warp *w) {
+  if (w->ncopies == w->cap_copies) {
+    size_t cap = w->cap_copies ? w->cap_copies * 2 : 16;
+    struct copy *grown = realloc(w->copies, cap * sizeof *grown);
+    if (!grown) return NULL;
+    w->copies = grown;
+    w->cap_copies = cap;
+  }
+  return &w->copies[w->ncopies];
+}
+
+HANDLER(cp_async) {
+  struct copy *c = new_copy(w);
+  if (!c) return ws_emu_fault(w, in, __builtin_ctz(w->mask), WS_CUDA_ERROR_OUT_OF_MEMORY, "has no host memory left for its copies");
+  int ev = prepare(w, in, c);
+  if (ev != EV_NEXT) return ev;
+  count_access(w, SP_GLOBAL, in->n, ACCESS_READ);
+  count_access(w, SP_SHARED, in->n, ACCESS_WRITE);
+  uint32_t rest = w->mask;
+  while (rest) { /* lanes whose group has the same number share an entry: nearly always all */
+    uint32_t group = w->groups[__builtin_ctz(rest)], same = 0;
+    for (uint32_t m = rest; m; m &= m - 1) same |= w->groups[__builtin_ctz(m)] == group ? m & -m : 0;
+    rest &= ~same;
+    bool now = at_once(w, group);
+    for (uint32_t m = same; m; m &= m - 1) (now ? perform : poison)(w, c, __builtin_ctz(m));
+    c->mask = same;
+    c->group = group;
+    if (now) continue;
+    w->ncopies++;
+    if (!rest) break;
+    struct copy *next = new_copy(w);
+    if (!next) return ws_emu_fault(w, in, __builtin_ctz(w->mask), WS_CUDA_ERROR_OUT_OF_MEMORY, "has no host memory left for its copies");
+    *next = w->copies[w->ncopies - 1];
+    c = next;
+  }
+  return EV_NEXT;
+}
+
+HANDLER(commit_group) {
+  for (uint32_t m = w->mask; m; m &= m - 1) w->groups[__builtin_ctz(m)]++;
+  return EV_NEXT;
+}
+
+/* Performs the copies of executing lanes that are older than the newest `keep` groups; all: also those not committed. */
+static void complete(struct warp *w, uint64_t keep, bool all) {
+  size_t left = 0;
+  for (size_t k = 0; k < w->ncopies; k++) {
+    struct copy *c = &w->copies[k];
+    for (uint32_t m = c->mask & w->mask; m; m &= m - 1) {
+      int i = __builtin_ctz(m);
+      if (!all && (uint64_t)c->group + keep >= w->groups[i]) continue;
+      perform(w, c, i);
+      c->mask &= ~(1u << i);
+    }
+    if (c->mask && left++ != k) w->copies[left - 1] = *c;
+  }
+  w->ncopies = left;
+}
+
+HANDLER(wait_group) {
+  complete(w, (uint64_t)in->imm, false);
+  return EV_NEXT;
+}
+HANDLER(wait_all) {
+  complete(w, 0, true);
+  return EV_NEXT;
+}
+
+emu_fn *LEVELLED(ws_emu_resolve_async)(struct bind *b) {
+  const struct isa_use *u = b->u;
+  struct inst *in = b->in;
+  if (ws_emu_has(u, ".commit_group")) return commit_group;
+  if (ws_emu_has(u, ".wait_all")) return wait_all;
+  if (ws_emu_has(u, ".wait_group")) return in->imm < 0 ? NULL : wait_group;
+  if (in->n != 16 && (ws_emu_has(u, ".cg") || (in->n != 4 && in->n != 8))) return NULL;
+  if (in->o[2] != NO_SLOT) in->u |= b->src_pred ? SEL_IGNORE : SEL_SIZE;
+  return cp_async;
+}

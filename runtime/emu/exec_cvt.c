@@ -1,2 +1,263 @@
+/* PTX ISA "Data Movement and Conversion Instructions": cvt. One exact general path, and vector loops for the frequent
+ * conversions. */
 #include "exec.h"
-emu_fn *LEVELLED(ws_emu_resolve_cvt)(struct bind *b) { (void)b; return NULL; }
+#include <float.h>
+
+enum { R_NEAREST, R_ZERO, R_DOWN, R_UP, R_AWAY };
+enum { CV_FTZ = 1, CV_SAT = 2, CV_RELU = 4, CV_SATFINITE = 8, CV_INTEGRAL = 16 };
+struct format { uint8_t exponent, mantissa; uint32_t max, nan; };
+static const struct format f16_format = {5, 10, 0x7bff, 0x7fff}, bf16_format = {8, 7, 0x7f7f, 0x7fff}, tf32_format = {8, 10, 0x3fbff, 0x3ffff},
+                           f32_format = {8, 23, 0x7f7fffff, 0x7fffffff}, e4m3_format = {4, 3, 0x7e, 0x7f}, e5m2_format = {5, 2, 0x7b, 0x7f};
+
+/* ---- rounding ---- */
+static bool round_up(double rest, bool odd, bool negative, int mode) {
+  switch (mode) {
+    case R_NEAREST: return rest > 0.5 || (rest == 0.5 && odd);
+    case R_AWAY: return rest >= 0.5;
+    case R_DOWN: return negative && rest > 0;
+    case R_UP: return !negative && rest > 0;
+    default: return false;
+  }
+}
+
+/* A finite double to a format: sign, exponent and mantissa bits. Above the largest value: infinity or that value, as the
+ * mode says. */
+static uint32_t round_to(double v, const struct format *f, int mode) {
+  int e;
+  bool negative = signbit(v);
+  uint32_t sign = (uint32_t)negative << (f->exponent + f->mantissa);
+  if (v != v) return f->nan;
+  uint32_t infinity = f->max + 1;
+  if (isinf(v)) return sign | infinity;
+  if (v == 0) return sign;
+  frexp(v, &e);
+  int least = 2 - (1 << (f->exponent - 1)), quantum = (e - 1 > least ? e - 1 : least) - f->mantissa;
+  double scaled = ldexp(fabs(v), -quantum), whole = floor(scaled);
+  uint64_t n = (uint64_t)whole;
+  n += round_up(scaled - whole, n & 1, negative, mode);
+  uint64_t bits = ((uint64_t)(quantum + f->mantissa - least) << f->mantissa) + n;
+  if (bits <= f->max) return sign | (uint32_t)bits;
+  bool to_max = mode == R_ZERO || (mode == R_DOWN && !negative) || (mode == R_UP && negative);
+  return sign | (to_max ? f->max : infinity);
+}
+
+static double round_integral(double v, int mode) {
+  if (!(fabs(v) < 0x1p53)) return v;
+  double whole = floor(fabs(v)), r = whole + round_up(fabs(v) - whole, fmod(whole, 2) != 0, v < 0, mode);
+  return copysign(r, v);
+}
+
+/* ---- the general path: a source value is an integer or a double, both exact ---- */
+struct value { bool is_int, is_unsigned; int64_t i; double d; };
+
+static double fp8(uint8_t v, const struct format *f) {
+  uint32_t m = v & ((1u << f->mantissa) - 1), e = v >> f->mantissa & ((1u << f->exponent) - 1);
+  int bias = (1 << (f->exponent - 1)) - 1;
+  double r = e ? ldexp(1.0 + ldexp(m, -f->mantissa), (int)e - bias) : ldexp(m, 1 - bias - f->mantissa);
+  if (f == &e4m3_format && (v & 0x7f) == 0x7f) r = NAN;
+  if (f == &e5m2_format && e == 31) r = m ? (double)NAN : HUGE_VAL;
+  return v & 0x80 ? -r : r;
+}
+
+static struct value read_value(const struct warp *w, uint32_t slot, uint32_t bytes, int i, uint8_t type, unsigned flags) {
+  const uint8_t *p = w->regs + slot + (uint32_t)i * bytes;
+  struct value v = {0};
+  uint64_t raw = 0;
+  memcpy(&raw, p, bytes < 8 ? bytes : 8);
+  switch (type) {
+    case T_F16: v.d = h2f((uint16_t)raw); return v;
+    case T_BF16: v.d = bf2f((uint16_t)raw); return v;
+    case T_F32: v.d = flags & CV_FTZ ? ftz(u2f((uint32_t)raw)) : u2f((uint32_t)raw); return v;
+    case T_F64: v.d = u2d(raw); return v;
+    default: break;
+  }
+  uint32_t bits = ws_emu_types[type].bits, shift = 64 - bits;
+  v.is_int = true;
+  v.is_unsigned = ws_emu_types[type].cls == 'u';
+  v.i = v.is_unsigned ? (int64_t)(raw << shift >> shift) : (int64_t)(raw << shift) >> shift;
+  return v;
+}
+
+static int64_t clamp_int(struct value v, uint32_t bits, bool is_unsigned) {
+  uint64_t top = is_unsigned ? ~0ull >> (64 - bits) : ~0ull >> (65 - bits);
+  int64_t low = is_unsigned ? 0 : -(int64_t)top - 1;
+  if (v.is_unsigned || v.i >= 0) return (uint64_t)v.i > top ? (int64_t)top : v.i;
+  return v.i < low ? low : v.i;
+}
+
+/* Out-of-range values clamp. NaN gives 0, or the top bit where a 64-bit type is involved. */
+static int64_t float_to_int(double d, uint32_t bits, bool is_unsigned, int mode, bool wide) {
+  if (d != d) return wide ? (int64_t)(1ull << (bits - 1)) : 0;
+  d = round_integral(d, mode);
+  double top = ldexp(1, (int)bits - (is_unsigned ? 0 : 1)), low = is_unsigned ? 0 : -top;
+  if (d <= low) return is_unsigned ? 0 : (int64_t)(~0ull << (bits - 1));
+  if (d >= top) return (int64_t)(is_unsigned ? ~0ull >> (64 - bits) : ~0ull >> (65 - bits));
+  return is_unsigned && d >= 0x1p63 ? (int64_t)((uint64_t)(d - 0x1p63) + (1ull << 63)) : (int64_t)d;
+}
+
+/* An integer as a double that rounds on as the integer would: beyond 53 bits the lowest bit is sticky. */
+static double int_to_double(struct value v, int mode, bool final) {
+  bool negative = !v.is_unsigned && v.i < 0;
+  uint64_t m = negative ? 0 - (uint64_t)v.i : (uint64_t)v.i;
+  if (m >> 53) {
+    int drop = 11 - __builtin_clzll(m);
+    uint64_t rest = m & ((1ull << drop) - 1), half = 1ull << (drop - 1);
+    m >>= drop;
+    if (final) m += round_up(rest > half ? 0.75 : rest == half ? 0.5 : rest ? 0.25 : 0, m & 1, negative, mode);
+    else if (rest) m |= 1;
+    double d = ldexp((double)m, drop);
+    return negative ? -d : d;
+  }
+  return negative ? -(double)m : (double)m;
+}
+
+static uint64_t float_bits(double d, uint8_t type, int mode, unsigned flags) {
+  const struct format *f = type == T_F16 ? &f16_format : type == T_BF16 ? &bf16_format : type == T_TF32 ? &tf32_format : &f32_format;
+  if (flags & CV_SAT) d = d > 0 ? (d < 1 ? d : 1) : 0;
+  if (flags & CV_RELU && d < 0) d = 0;
+  if (flags & CV_RELU && d == 0) d = 0;
+  if (type == T_F64) return d2u(d);
+  uint32_t bits = round_to(d, f, mode), magnitude = ~(1u << (f->exponent + f->mantissa));
+  if (flags & CV_SATFINITE && d == d && (bits & magnitude) > f->max) bits = (bits & ~magnitude) | f->max;
+  if (type == T_TF32) return (uint64_t)bits << 13;
+  if (type == T_F32 && flags & CV_FTZ && !(bits & 0x7f800000u)) bits &= 0x80000000u;
+  return bits;
+}
+
+static void write_value(struct warp *w, uint32_t slot, uint32_t bytes, int i, uint64_t v) {
+  memcpy(w->regs + slot + (uint32_t)i * bytes, &v, bytes);
+}
+
+/* in->imm: source type, destination type, mode, flags, a byte each; in->imm2: source and destination register bytes. */
+#define SRC_TYPE(in) ((uint8_t)(in)->imm)
+#define DST_TYPE(in) ((uint8_t)((in)->imm >> 8))
+#define MODE(in) ((int)((in)->imm >> 16 & 0xff))
+#define FLAGS(in) ((unsigned)((in)->imm >> 24 & 0xff))
+HANDLER(cvt_general) {
+  uint8_t s = SRC_TYPE(in), t = DST_TYPE(in);
+  uint32_t bits = ws_emu_types[t].bits, sb = (uint32_t)in->imm2 & 0xff, db = (uint32_t)in->imm2 >> 8;
+  bool to_int = ws_emu_types[t].cls != 'f', is_unsigned = ws_emu_types[t].cls == 'u';
+  unsigned flags = FLAGS(in);
+  for (uint32_t m = w->mask; m; m &= m - 1) {
+    int i = __builtin_ctz(m);
+    struct value v = read_value(w, in->o[1], sb, i, s, flags);
+    uint64_t r;
+    if (to_int && v.is_int) r = (uint64_t)(flags & CV_SAT ? clamp_int(v, bits, is_unsigned) : v.i);
+    else if (to_int) r = (uint64_t)float_to_int(v.d, bits, is_unsigned, MODE(in), s == T_F64 || bits == 64);
+    else if (v.is_int) r = float_bits(int_to_double(v, MODE(in), t == T_F64), t, MODE(in), flags);
+    else r = float_bits(flags & CV_INTEGRAL ? round_integral(v.d, MODE(in)) : v.d, t, MODE(in), flags);
+    if (to_int && bits < 64) { /* extended to the register by the destination's signedness */
+      uint32_t shift = 64 - bits;
+      r = is_unsigned ? r << shift >> shift : (uint64_t)((int64_t)(r << shift) >> shift);
+    }
+    write_value(w, in->o[0], db, i, r);
+  }
+  return EV_NEXT;
+}
+
+/* d = {a, b}: a in the upper half. Also the fp8 pairs, whose halves are bytes. */
+static uint32_t to_fp8(double d, uint8_t type, unsigned flags) {
+  const struct format *f = type == T_E4M3X2 ? &e4m3_format : &e5m2_format;
+  if (d != d) return 0x7f;
+  if (flags & CV_RELU && d <= 0) d = 0;
+  uint32_t bits = round_to(d, f, R_NEAREST);
+  return (bits & 0x7f) > f->max ? (bits & 0x80) | f->max : bits;
+}
+HANDLER(cvt_pack) {
+  const float *a = SLOT(float, 1), *b = SLOT(float, 2);
+  uint8_t t = DST_TYPE(in);
+  bool bytes = t == T_E4M3X2 || t == T_E5M2X2;
+  uint8_t half = t == T_F16X2 ? T_F16 : T_BF16;
+  for (uint32_t m = w->mask; m; m &= m - 1) {
+    int i = __builtin_ctz(m);
+    if (bytes) SLOT(uint16_t, 0)[i] = (uint16_t)(to_fp8(a[i], t, FLAGS(in)) << 8 | to_fp8(b[i], t, FLAGS(in)));
+    else SLOT(uint32_t, 0)[i] = (uint32_t)(float_bits(a[i], half, MODE(in), FLAGS(in)) << 16 | float_bits(b[i], half, MODE(in), FLAGS(in)));
+  }
+  return EV_NEXT;
+}
+HANDLER(cvt_fp8_from_h) {
+  const uint32_t *a = SLOT(uint32_t, 1);
+  uint16_t *d = SLOT(uint16_t, 0);
+  for (uint32_t m = w->mask; m; m &= m - 1) {
+    int i = __builtin_ctz(m);
+    d[i] = (uint16_t)(to_fp8(h2f((uint16_t)(a[i] >> 16)), DST_TYPE(in), FLAGS(in)) << 8 | to_fp8(h2f((uint16_t)a[i]), DST_TYPE(in), FLAGS(in)));
+  }
+  return EV_NEXT;
+}
+HANDLER(cvt_h_from_fp8) {
+  const uint16_t *a = SLOT(uint16_t, 1);
+  uint32_t *d = SLOT(uint32_t, 0);
+  const struct format *f = SRC_TYPE(in) == T_E4M3X2 ? &e4m3_format : &e5m2_format;
+  for (uint32_t m = w->mask; m; m &= m - 1) {
+    int i = __builtin_ctz(m);
+    uint32_t lo = (uint32_t)float_bits(fp8((uint8_t)a[i], f), T_F16, R_NEAREST, FLAGS(in));
+    d[i] = lo | (uint32_t)float_bits(fp8((uint8_t)(a[i] >> 8), f), T_F16, R_NEAREST, FLAGS(in)) << 16;
+  }
+  return EV_NEXT;
+}
+
+/* ---- the frequent ones as vector loops ---- */
+DEF2(bf16x2_f32, uint32_t, float, float, (uint32_t)f2bf(a[i]) << 16 | f2bf(b[i]))
+DEF2(f16x2_f32, uint32_t, float, float, (uint32_t)f2h(a[i]) << 16 | f2h(b[i]))
+DEF1(bf16_f32, uint16_t, float, f2bf(a[i]))
+DEF1(f16_f32, uint16_t, float, f2h(a[i]))
+DEF1(f32_f16, float, uint16_t, canon(h2f(a[i])))
+DEF1(f32_bf16, float, uint16_t, canon(bf2f(a[i])))
+DEF1(f32_s32, float, int32_t, (float)a[i])
+DEF1(f32_u32, float, uint32_t, (float)a[i])
+DEF1(u64_u32, uint64_t, uint32_t, a[i])
+DEF1(s64_s32, int64_t, int32_t, a[i])
+DEF1(u32_u64, uint32_t, uint64_t, a[i])
+DEF1(u16_u32, uint16_t, uint32_t, a[i])
+DEF1(u32_u16, uint32_t, uint16_t, a[i])
+DEF1(s32_s16, int32_t, int16_t, a[i])
+static inline int32_t trunc_s32(float f) {
+  float g = f < -2147483648.0f ? -2147483648.0f : f; /* f >= 2^31 is handled by the selection */
+  g = g < 2147483648.0f ? g : 0.0f;                  /* NaN and too large: the conversion stays defined */
+  int32_t r = (int32_t)g;
+  return f >= 2147483648.0f ? INT32_MAX : f != f ? 0 : r;
+}
+DEF1(s32_f32_rz, int32_t, float, trunc_s32(a[i]))
+
+static const struct { const char *key; emu_fn *fn; uint8_t dst, src; } fast[] = {
+    {"cvt.rn.bf16x2.f32", bf16x2_f32, 4, 4}, {"cvt.rn.f16x2.f32", f16x2_f32, 4, 4}, {"cvt.rn.bf16.f32", bf16_f32, 2, 4},
+    {"cvt.rn.f16.f32", f16_f32, 2, 4}, {"cvt.f32.f16", f32_f16, 4, 2}, {"cvt.f32.bf16", f32_bf16, 4, 2}, {"cvt.rn.f32.s32", f32_s32, 4, 4},
+    {"cvt.rn.f32.u32", f32_u32, 4, 4}, {"cvt.u64.u32", u64_u32, 8, 4}, {"cvt.s64.s32", s64_s32, 8, 4}, {"cvt.u32.u64", u32_u64, 4, 8},
+    {"cvt.s32.s64", u32_u64, 4, 8}, {"cvt.s32.u64", u32_u64, 4, 8}, {"cvt.u32.s64", u32_u64, 4, 8}, {"cvt.u16.u32", u16_u32, 2, 4},
+    {"cvt.u32.u16", u32_u16, 4, 2}, {"cvt.s32.s16", s32_s16, 4, 2}, {"cvt.rzi.s32.f32", s32_f32_rz, 4, 4}};
+
+/* Which rounding a conversion needs, takes or must not have (PTX ISA "cvt", Semantics). */
+static bool rounding_fits(const struct isa_use *u, uint8_t t, uint8_t s, bool integral, bool mode) {
+  bool tf = ws_emu_types[t].cls == 'f', sf = ws_emu_types[s].cls == 'f';
+  if (!tf && sf) return integral;
+  if (!tf) return !integral && !mode;
+  if (!sf) return mode;
+  uint32_t tb = ws_emu_types[t].bits, sb = ws_emu_types[s].bits;
+  if (tb == sb && t == s) return !mode;
+  if (tb > sb) return !integral && !mode;
+  (void)u;
+  return mode && !integral;
+}
+
+emu_fn *LEVELLED(ws_emu_resolve_cvt)(struct bind *b) {
+  static const struct { const char *mod; int mode; bool integral; } modes[] = {
+      {".rn", R_NEAREST, 0}, {".rz", R_ZERO, 0}, {".rm", R_DOWN, 0}, {".rp", R_UP, 0}, {".rna", R_AWAY, 0},
+      {".rni", R_NEAREST, 1}, {".rzi", R_ZERO, 1}, {".rmi", R_DOWN, 1}, {".rpi", R_UP, 1}};
+  const struct isa_use *u = b->u;
+  struct inst *in = b->in;
+  uint8_t t = u->type[0], s = u->type[1];
+  for (size_t i = 0; i < sizeof fast / sizeof *fast; i++)
+    if (!strcmp(fast[i].key, u->key) && fast[i].dst == b->dw && fast[i].src == b->sw) return fast[i].fn;
+  int64_t mode = R_NEAREST;
+  bool integral = false, given = false;
+  for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
+    if (!strcmp(u->mods[0], modes[i].mod)) mode = modes[i].mode, integral = modes[i].integral, given = !integral;
+  int64_t flags = (ws_emu_has(u, ".ftz") ? CV_FTZ : 0) | (ws_emu_has(u, ".sat") ? CV_SAT : 0) | (ws_emu_has(u, ".relu") ? CV_RELU : 0) |
+                  (ws_emu_has(u, ".satfinite") ? CV_SATFINITE : 0) | (integral ? CV_INTEGRAL : 0);
+  in->imm = s | (int64_t)t << 8 | mode << 16 | flags << 24;
+  in->imm2 = b->sw | (int64_t)b->dw << 8;
+  if (t == T_F16X2 && (s == T_E4M3X2 || s == T_E5M2X2)) return cvt_h_from_fp8;
+  if (s == T_F16X2) return cvt_fp8_from_h;
+  if (t == T_F16X2 || t == T_BF16X2 || t == T_E4M3X2 || t == T_E5M2X2) return cvt_pack;
+  return rounding_fits(u, t, s, integral, given) ? cvt_general : NULL;
+}
