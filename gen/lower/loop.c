@@ -4,34 +4,29 @@
 
 const char *ws_row_origin(struct lower *l) { return ws_lower_named(l, WS_REG_B32, "row0"); }
 
-/* The bounds of a list, once a work tile: blocks with a visible key, and the blocks before which all of the tile sees
- * every key. */
-static void bounds(struct lower *l, const struct ws_problem_list *list) {
-  if (l->limits) return;
+/* The bounds of a list, once a work tile. Row i sees the keys up to i + keys - queries, `window` of them. */
+struct list_bounds ws_list_bounds(struct lower *l, const struct ws_problem_list *list) {
+  if (l->bounds.end) return l->bounds;
   if (!list->seen_from || !l->s->tile_rows) {
     ws_error(l->diags, l->prog->decl->pos, "not-lowered", "list `%s` over `%s`: not lowered for %s", list->name, list->dim, l->s->target);
-    return;
+    return (struct list_bounds){"0", "0", "0", "0"};
   }
-  const char *n = ws_lower_named(l, WS_REG_B32, "%s_blocks", list->name), *clear = ws_lower_named(l, WS_REG_B32, "%s_clear", list->name);
-  const char *step = ws_lower_int(l, ws_schedule_block(l->s, list->dim)->step);
-  const char *round = ws_lower_int(l, ws_schedule_block(l->s, list->dim)->step - 1);
+  struct list_bounds b = {.begin = "0", .clear_begin = "0"};
+  int step = ws_schedule_block(l->s, list->dim)->step;
+  const char *rows = ws_lower_int(l, l->s->tile_rows), *block = ws_lower_int(l, step), *round = ws_lower_int(l, step - 1);
+  b.end = ws_lower_named(l, WS_REG_B32, "%s_end", list->name), b.clear_end = ws_lower_named(l, WS_REG_B32, "%s_clear_end", list->name);
   struct ws_buf *old = ws_lower_hoist(l, l->tile_start);
-  l->limits = n;
+  ws_lower_comment(l, "blocks of %s that this tile sees, and of these the ones that need no mask", list->dim);
   if (l->s->causal)
-    OP(l, "list_bounds_causal", n, clear, ws_lower_int(l, l->s->tile_rows), step, round, ws_lower_named(l, WS_REG_B32, "seen"));
+    OP(l, "list_bounds_causal", b.end, b.clear_end, rows, block, round, ws_lower_named(l, WS_REG_B32, "seen"));
   else
-    OP(l, "list_bounds", n, clear, step, round);
+    OP(l, "list_bounds", b.end, b.clear_end, block, round);
+  if (l->s->window) {
+    b.begin = ws_lower_named(l, WS_REG_B32, "%s_begin", list->name), b.clear_begin = ws_lower_named(l, WS_REG_B32, "%s_clear_begin", list->name);
+    OP(l, "list_bounds_window", b.begin, b.clear_begin, rows, ws_lower_int(l, l->s->window), block, round, ws_lower_named(l, WS_REG_B32, "seen"), b.end);
+  }
   ws_lower_restore(l, old);
-}
-
-const char *ws_list_count(struct lower *l, const struct ws_problem_list *list) {
-  bounds(l, list);
-  return ws_lower_named(l, WS_REG_B32, "%s_blocks", list->name);
-}
-
-const char *ws_list_clear(struct lower *l, const struct ws_problem_list *list) {
-  bounds(l, list);
-  return ws_lower_named(l, WS_REG_B32, "%s_clear", list->name);
+  return l->bounds = b;
 }
 
 /* --- work --- */
@@ -39,7 +34,7 @@ const char *ws_list_clear(struct lower *l, const struct ws_problem_list *list) {
 static void work_loop(struct lower *l, struct ws_act *a) {
   struct ws_buf *before = l->px.out, *outer_start = l->tile_start;
   struct ws_buf body = {.arena = l->arena}, start = {.arena = l->arena};
-  l->px.out = &body, l->tile_start = &start, l->limits = NULL, l->npointers = 0;
+  l->px.out = &body, l->tile_start = &start, l->bounds = (struct list_bounds){0}, l->npointers = 0;
   l->iter[a->iter->index] = (struct iter_state){.index = ws_lower_named(l, WS_REG_B32, "tile"), .masked = UNKNOWN, .first = UNKNOWN};
   ws_lower_acts(l, a->body);
   l->px.out = before;
@@ -54,7 +49,7 @@ static void work_loop(struct lower *l, struct ws_act *a) {
 /* --- lists of blocks --- */
 
 struct span {            /* consecutive blocks of a list that share a copy of the body */
-  const char *from, *to; /* first block number; bound: descending runs while index >= to, ascending while index < to */
+  const char *to;        /* descending runs while index >= to, ascending while index < to */
   enum tri masked, first;
   const char *what;
 };
@@ -78,59 +73,45 @@ static void body_copies(struct lower *l, struct ws_act *a, const struct span *sp
   OP(l, "label", end);
 }
 
-static const char *minus(struct lower *l, const char *a, long n) {
-  const char *d = ws_lower_temp(l, WS_REG_B32);
-  OP(l, "add_s32", d, a, ws_lower_int(l, -n));
-  return d;
-}
-
-/* peel first: one iteration of its own. */
-static void peeled(struct lower *l, struct ws_act *a, const char *j) {
-  bool down = a->iter->descending;
+/* One iteration, if the list has one. */
+static void single(struct lower *l, struct ws_act *a, const struct list_bounds *b) {
   const char *skip = ws_ptx_label(&l->px, "end"), *p = ws_lower_temp(l, WS_REG_PRED);
-  l->iter[a->iter->index].first = YES, l->iter[a->iter->index].masked = UNKNOWN;
-  OP(l, "compare_s32", "le", p, ws_list_count(l, a->iter->list), "0");
+  OP(l, "compare_s32", "le", p, b->end, b->begin);
   OP(l, "branch_if", p, skip);
   ws_lower_acts(l, a->body);
-  memset(l->temp, 0, sizeof l->temp);
-  OP(l, "add_s32", j, j, down ? "-1" : "1");
   OP(l, "label", skip);
 }
 
 static void list_copies(struct lower *l, struct ws_act *a) {
   const struct ws_iter *it = a->iter;
   bool down = it->descending;
-  const char *n = ws_list_count(l, it->list), *j = ws_lower_named(l, WS_REG_B32, "%s", it->name);
-  const char *first = down ? minus(l, n, 1) : "0";
-  l->iter[it->index] = (struct iter_state){.index = j, .masked = UNKNOWN, .first = UNKNOWN};
-  bool single = it->part == WS_FIRST || it->part == WS_LAST;
-  bool at_end = it->part == WS_LAST;
-  const char *start = it->part == WS_REST ? down ? minus(l, n, 2) : "1" : at_end ? down ? "0" : minus(l, n, 1) : first;
-  OP(l, "mov_s32", j, start);
-  if (single) {
-    struct span sp = {.masked = UNKNOWN, .first = it->part == WS_FIRST ? YES : UNKNOWN, .what = it->part == WS_FIRST ? "first" : "last"};
-    const char *skip = ws_ptx_label(&l->px, "end"), *p = ws_lower_temp(l, WS_REG_PRED);
-    l->iter[it->index].first = sp.first;
-    OP(l, "compare_s32", "le", p, n, "0");
-    OP(l, "branch_if", p, skip);
-    ws_lower_acts(l, a->body);
-    OP(l, "label", skip);
-    return;
+  struct list_bounds b = ws_list_bounds(l, it->list);
+  const char *j = ws_lower_named(l, WS_REG_B32, "%s", it->name), *step = down ? "-1" : "1";
+  struct iter_state *st = &l->iter[it->index];
+  *st = (struct iter_state){.index = j, .masked = UNKNOWN, .first = it->part == WS_FIRST ? YES : UNKNOWN};
+  if ((it->part == WS_LAST) == down)
+    OP(l, "mov_s32", j, b.begin);
+  else
+    OP(l, "add_s32", j, b.end, "-1");
+  if (it->part == WS_REST) OP(l, "add_s32", j, j, step);
+  if (it->part == WS_FIRST || it->part == WS_LAST) return single(l, a, &b);
+  if (a->peel_first && it->part == WS_ALL) {
+    st->first = YES;
+    single(l, a, &b);
+    memset(l->temp, 0, sizeof l->temp);
+    OP(l, "add_s32", j, j, step);
   }
-  enum tri is_first = a->peel_first || it->part == WS_REST ? NO : UNKNOWN;
-  if (a->peel_first && it->part == WS_ALL) peeled(l, a, j);
-  struct span all = {.to = down ? "0" : n, .masked = UNKNOWN, .first = is_first, .what = "loop"};
-  if (!a->split_masked) {
-    body_copies(l, a, &all, j);
-    return;
-  }
-  const char *clear = ws_list_clear(l, it->list);
-  struct span masked = {.to = down ? clear : n, .masked = YES, .first = is_first, .what = "masked"};
-  struct span plain = {.to = down ? "0" : clear, .masked = NO, .first = is_first, .what = "clear"};
-  ws_lower_comment(l, "%s blocks first: those that the mask cuts%s", down ? "the last" : "the clear", down ? "" : " come last");
-  body_copies(l, a, down ? &masked : &plain, j);
-  ws_lower_comment(l, "%s", down ? "the blocks that all rows see whole" : "the blocks that the mask cuts");
-  body_copies(l, a, down ? &plain : &masked, j);
+  enum tri first = a->peel_first || it->part == WS_REST ? NO : UNKNOWN;
+  const char *stop = down ? b.begin : b.end;
+  if (!a->split_masked) return body_copies(l, a, &(struct span){stop, UNKNOWN, first, "loop"}, j);
+  bool left = l->s->window > 0; /* the mask cuts at both ends */
+  ws_lower_comment(l, "%s", down ? "the last blocks first: those that the mask cuts on the right" : left ? "the blocks that the mask cuts on the left" : "the blocks that all rows see whole");
+  if (down || left) body_copies(l, a, &(struct span){down ? b.clear_end : b.clear_begin, YES, first, "masked"}, j);
+  if (down || left) ws_lower_comment(l, "the blocks that all rows see whole");
+  body_copies(l, a, &(struct span){down ? b.clear_begin : b.clear_end, NO, first, "clear"}, j);
+  if (down && !left) return;
+  ws_lower_comment(l, "the blocks that the mask cuts on the %s", down ? "left" : "right");
+  body_copies(l, a, &(struct span){stop, YES, first, "masked"}, j);
 }
 
 static void list_loop(struct lower *l, struct ws_act *a) {

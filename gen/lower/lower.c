@@ -260,7 +260,7 @@ struct ws_kernel_text *ws_lower(struct ws_schedule *s, const struct ws_templates
     ws_lower_named(l, WS_REG_B32, "cta_warp");
     WS_OP0(&l->px, "cta_warp");
   }
-  ws_buf_add(&all, code.s, code.n);
+  ws_ptx_aligned(&l->px, code.s);
   WS_OP0(&l->px, "finish");
   l->px.out = &out;
   struct ws_list lists[] = {param_lines(l, &params), ws_ptx_reg_lines(&l->px)};

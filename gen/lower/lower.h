@@ -2,7 +2,9 @@
  *
  *   lower.c    the kernel: parameters, roles, statements in order, manifest facts
  *   tile.c     register tiles: which register holds which element
- *   expr.c     elementwise expressions, row reductions, masks
+ *   expr.c     elementwise expressions; eval.h says how
+ *   rows.c     row reductions, votes, masks, positions
+ *   read.c     memory into registers
  *   uniform.c  values that all threads share: indices, lists, conditions
  *   product.c  mma.sync and its fragments
  *   copy.c     global and shared memory: cp.async rings, stores, writes
@@ -18,12 +20,16 @@
 /* A register tile. Layout acc (mma.sync C fragments, PTX ISA "Matrix Fragments for mma.m16n8k16"): the rows of the tile are
  * split over the warps of the role; thread element e = (mi * nt + ni) * 4 + i is row 16 mi + g + 8 (i / 2), column
  * 8 ni + 2 t + i % 2, with g = lane / 4, t = lane % 4. A tile of 16-bit elements packs pairs: register e / 2. A row vector
- * has one register for each of the 2 mt rows of a thread, equal in the four lanes of a quad. Layout a (A fragments) has the
- * register order of a packed acc tile. */
+ * has one register for each of the 2 mt rows of a thread, equal in the four lanes of a quad; a column vector one for each
+ * of its 2 nt columns. Layout a (A fragments) has the register order of a packed acc tile. */
+struct extent {
+  int mt, nt;          /* m-tiles of 16 rows, n-tiles of 8 columns; nt = 0: row vector; mt = 0: column vector; both: uniform */
+  int n;               /* elements of a thread */
+};
 struct tile {
   const char **reg;
-  int n;
-  int mt, nt;          /* m-tiles of 16 rows, n-tiles of 8 columns; nt = 0: row vector; mt = 0: one uniform value */
+  int n;               /* registers */
+  int mt, nt;
   bool packed;         /* two 16-bit elements a register */
 };
 
@@ -64,6 +70,12 @@ struct ring_state {                /* by pipeline and element */
   const char *fill, *drain;        /* registers: byte offset of the slot next filled / next waited for; NULL = one stage */
 };
 
+/* Block numbers of a list for this work tile: it runs over begin .. end - 1, of which clear_begin .. clear_end - 1 need no
+ * mask. Registers, or "0". */
+struct list_bounds {
+  const char *begin, *end, *clear_begin, *clear_end;
+};
+
 struct lower {
   struct ws_arena *arena;
   struct ws_schedule *s;
@@ -86,7 +98,7 @@ struct lower {
     const char *index;             /* register: block number */
     enum tri masked, first;        /* known in this copy of the body */
   } *iter;
-  const char *limits;              /* non-NULL once kv bounds exist for this tile */
+  struct list_bounds bounds;       /* of kv, once they are known for this tile */
   bool used[4];                    /* problem scalars that the code reads */
   int temp[WS_REG_CLASSES];        /* temporaries of the current statement */
   int hoisting;                    /* temporaries come from another name while hoisted code is written */
@@ -112,7 +124,8 @@ bool ws_lower_in_loop(struct lower *l, const struct ws_tensor *t, const struct w
 /* tile.c */
 struct tile ws_tile_make(struct lower *l, const char *name, int rows, int cols, enum ws_type t, enum ws_layout lay);
 struct tile *ws_tile_of(struct lower *l, const struct ws_var *v);
-const char *ws_tile_element(const struct tile *t, int e, int nt);  /* element e of an acc tile with nt n-tiles, broadcast */
+struct extent ws_extent(const struct lower *l, int rows, int cols, enum ws_layout lay);
+const char *ws_tile_element(const struct tile *t, int e, const struct extent *of); /* t broadcast to `of`: its element e */
 int ws_warp_rows(const struct lower *l, int rows);
 
 /* expr.c */
@@ -128,7 +141,7 @@ const char *ws_scalar(struct lower *l, const struct ws_problem_scalar *p);
 
 /* product.c */
 void ws_lower_product(struct lower *l, struct ws_act *a);
-struct tile ws_lower_read_a(struct lower *l, const struct ws_mem *m, const char *name, const struct tile *into);
+struct tile ws_lower_read_a(struct lower *l, const struct ws_mem *m, const struct tile *into);
 const struct frag_map *ws_frag_map(struct lower *l, enum frag_kind k, const struct ws_bufferm *b, int warp_rows);
 const char *ws_slot_base(struct lower *l, const struct ws_mem *m, long *imm);
 
@@ -140,8 +153,7 @@ const char *ws_acc_row(struct lower *l, int warp_rows);            /* first row 
 
 /* loop.c */
 void ws_lower_for(struct lower *l, struct ws_act *a);
-const char *ws_list_count(struct lower *l, const struct ws_problem_list *list); /* number of blocks of this tile */
-const char *ws_list_clear(struct lower *l, const struct ws_problem_list *list); /* blocks before this one need no mask */
+struct list_bounds ws_list_bounds(struct lower *l, const struct ws_problem_list *list);
 const char *ws_row_origin(struct lower *l);                                     /* first row of the work tile */
 
 struct ws_kernel_text;

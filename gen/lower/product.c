@@ -75,8 +75,7 @@ static const char *address(struct lower *l, const struct place *p, const struct 
 
 static const char *element_type(enum ws_type t) { return t == WS_BF16 ? "bf16" : "f16"; }
 
-struct tile ws_lower_read_a(struct lower *l, const struct ws_mem *m, const char *name, const struct tile *into) {
-  (void)name;
+struct tile ws_lower_read_a(struct lower *l, const struct ws_mem *m, const struct tile *into) {
   struct tile t = *into;
   if (m->space != WS_SMEM || m->transposed || ws_type_bits(m->buffer->type) != 16 || !t.packed || m->cols % 8) {
     ws_error(l->diags, m->pos, "not-lowered", "read: only 16-bit A operands from shared memory are lowered for %s", l->s->target);

@@ -2,17 +2,19 @@
 
 int ws_warp_rows(const struct lower *l, int rows) { return rows / l->prog->role->warps; }
 
+struct extent ws_extent(const struct lower *l, int rows, int cols, enum ws_layout lay) {
+  struct extent x = {0};
+  if (rows > 1) x.mt = ws_warp_rows(l, rows) / 16;
+  if (cols > 1) x.nt = lay == WS_L_A ? (cols + 15) / 16 * 2 : cols / 8; /* A is padded to whole k steps */
+  x.n = x.mt && x.nt ? x.mt * x.nt * 4 : x.mt ? x.mt * 2 : x.nt ? x.nt * 2 : 1;
+  return x;
+}
+
 struct tile ws_tile_make(struct lower *l, const char *name, int rows, int cols, enum ws_type t, enum ws_layout lay) {
-  struct tile x = {.packed = ws_type_bits(t) == 16};
-  enum ws_reg_class c = t == WS_F32 ? WS_REG_F32 : WS_REG_B32;
-  if (rows == 1 && cols == 1)
-    x.n = 1;
-  else {
-    x.mt = ws_warp_rows(l, rows) / 16;
-    x.nt = cols == 1 ? 0 : lay == WS_L_A ? (cols + 15) / 16 * 2 : cols / 8; /* A is padded to whole k steps */
-    x.n = x.nt ? x.mt * x.nt * (x.packed ? 2 : 4) : x.mt * 2;
-  }
-  x.reg = ws_ptx_regs(&l->px, c, name, (size_t)x.n);
+  struct extent ex = ws_extent(l, rows, cols, lay);
+  struct tile x = {.mt = ex.mt, .nt = ex.nt, .n = ex.n, .packed = ws_type_bits(t) == 16};
+  if (x.packed) x.n = (x.n + 1) / 2;
+  x.reg = ws_ptx_regs(&l->px, t == WS_F32 ? WS_REG_F32 : WS_REG_B32, name, (size_t)x.n);
   return x;
 }
 
@@ -22,10 +24,9 @@ struct tile *ws_tile_of(struct lower *l, const struct ws_var *v) {
   return t;
 }
 
-const char *ws_tile_element(const struct tile *t, int e, int nt) {
-  if (!t->mt) return t->reg[0];
-  if (t->nt) return t->reg[e];
-  if (!nt) return t->reg[e]; /* row vector among row vectors */
-  int mi = e / (nt * 4), half = e % 4 / 2;
-  return t->reg[mi * 2 + half];
+const char *ws_tile_element(const struct tile *t, int e, const struct extent *of) {
+  if (t->mt == of->mt && t->nt == of->nt) return t->reg[e];
+  if (t->mt) return t->reg[e / (of->nt * 4) * 2 + e % 4 / 2];          /* a row vector: by the row of e */
+  if (t->nt) return t->reg[of->mt ? e / 4 % of->nt * 2 + e % 2 : e];   /* a column vector: by its column */
+  return t->reg[0];
 }

@@ -15,11 +15,18 @@ const char *ws_uniform_int(struct lower *l, const struct ws_node *x) {
   switch (x->kind) {
   case WS_N_CONST: return ws_lower_int(l, (long)x->value);
   case WS_N_ITER: return state(l, x)->index;
-  case WS_N_LEN: return ws_list_count(l, x->list);
-  case WS_N_AT: {
-    if (!ws_schedule_block(l->s, x->list->dim)->descending) return ws_lower_int(l, x->count);
+  case WS_N_LEN: {
+    struct list_bounds b = ws_list_bounds(l, x->list);
+    if (!strcmp(b.begin, "0")) return b.end;
     d = ws_lower_temp(l, WS_REG_B32);
-    OP(l, "add_s32", d, ws_list_count(l, x->list), ws_lower_int(l, -1 - x->count));
+    OP(l, "sub_s32", d, b.end, b.begin);
+    return d;
+  }
+  case WS_N_AT: {
+    bool down = ws_schedule_block(l->s, x->list->dim)->descending;
+    struct list_bounds b = ws_list_bounds(l, x->list);
+    d = ws_lower_temp(l, WS_REG_B32);
+    OP(l, "add_s32", d, down ? b.end : b.begin, ws_lower_int(l, down ? -1 - x->count : x->count));
     return d;
   }
   case WS_N_NEXT:
@@ -67,12 +74,22 @@ static const char *compare(struct lower *l, const char *op, const char *a, const
   return p;
 }
 
-/* Block number of the first / last block of a loop's list. */
-static const char *end_of(struct lower *l, const struct ws_iter *it, bool first) {
-  if (first != it->descending) return "0";
+/* Is the loop at the first / last block of its list? */
+static const char *at_end(struct lower *l, const struct ws_node *x, bool first) {
+  struct list_bounds b = ws_list_bounds(l, x->iter->list);
+  if (first != x->iter->descending) return compare(l, "eq", state(l, x)->index, b.begin);
   const char *d = ws_lower_temp(l, WS_REG_B32);
-  OP(l, "add_s32", d, ws_list_count(l, it->list), "-1");
-  return d;
+  OP(l, "add_s32", d, b.end, "-1");
+  return compare(l, "eq", state(l, x)->index, d);
+}
+
+static const char *in_mask(struct lower *l, const struct ws_node *x) {
+  struct list_bounds b = ws_list_bounds(l, x->iter->list);
+  const char *p = compare(l, "ge", state(l, x)->index, b.clear_end);
+  if (!strcmp(b.clear_begin, "0")) return p;
+  const char *left = compare(l, "lt", state(l, x)->index, b.clear_begin), *both = ws_lower_temp(l, WS_REG_PRED);
+  OP(l, "or_pred", both, p, left);
+  return both;
 }
 
 const char *ws_uniform_pred(struct lower *l, const struct ws_node *x, bool *negated) {
@@ -80,14 +97,19 @@ const char *ws_uniform_pred(struct lower *l, const struct ws_node *x, bool *nega
   *negated = known == NO;
   if (known != UNKNOWN) return NULL;
   switch (x->kind) {
-  case WS_N_LEN: return compare(l, "gt", ws_uniform_int(l, x), "0");
-  case WS_N_HAS_NEXT:
-    if (x->iter->descending) return compare(l, "ge", state(l, x)->index, ws_lower_int(l, x->count));
-    return compare(l, "lt", ws_uniform_int(l, &(struct ws_node){.kind = WS_N_NEXT, .iter = x->iter, .count = x->count}), ws_list_count(l, x->iter->list));
+  case WS_N_LEN: {
+    struct list_bounds b = ws_list_bounds(l, x->list);
+    return compare(l, "gt", b.end, b.begin);
+  }
+  case WS_N_HAS_NEXT: {
+    struct list_bounds b = ws_list_bounds(l, x->iter->list);
+    const char *next = ws_uniform_int(l, &(struct ws_node){.kind = WS_N_NEXT, .iter = x->iter, .count = x->count});
+    return x->iter->descending ? compare(l, "ge", next, b.begin) : compare(l, "lt", next, b.end);
+  }
   case WS_N_REDUCE: return ws_lower_vote(l, x);
-  case WS_N_IS_FIRST: return compare(l, "eq", state(l, x)->index, end_of(l, x->iter, true));
-  case WS_N_IS_LAST: return compare(l, "eq", state(l, x)->index, end_of(l, x->iter, false));
-  case WS_N_IS_MASKED: return compare(l, "ge", state(l, x)->index, ws_list_clear(l, x->iter->list));
+  case WS_N_IS_FIRST: return at_end(l, x, true);
+  case WS_N_IS_LAST: return at_end(l, x, false);
+  case WS_N_IS_MASKED: return in_mask(l, x);
   case WS_N_OP: {
     static const char *const ops[] = {[WS_F_EQ] = "eq", [WS_F_NE] = "ne", [WS_F_LT] = "lt", [WS_F_LE] = "le", [WS_F_GT] = "gt", [WS_F_GE] = "ge"};
     bool neg = false;

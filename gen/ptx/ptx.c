@@ -63,6 +63,24 @@ const char *ws_ptx_float(struct ws_ptx *p, double v) {
   return ws_fmt(p->arena, "0f%08X", bits);
 }
 
+void ws_ptx_aligned(struct ws_ptx *p, const char *code) {
+  enum { COLUMN = 56 };
+  while (*code) {
+    size_t n = strcspn(code, "\n"), end = n;
+    const char *comment = NULL;
+    for (size_t i = 0; i + 3 < n && !comment; i++)
+      if (!memcmp(code + i, "; ", 2)) {
+        size_t k = i + 1;
+        while (k < n && code[k] == ' ') k++;
+        if (k + 1 < n && code[k] == '/' && code[k + 1] == '/') comment = code + k, end = i + 1;
+      }
+    ws_buf_add(p->out, code, end);
+    if (comment) ws_buf_printf(p->out, "%*s%.*s", (int)(end < COLUMN - 1 ? COLUMN - end : 1), "", (int)(n - (size_t)(comment - code)), comment);
+    if (code[n]) ws_buf_puts(p->out, "\n");
+    code += n + (code[n] != 0);
+  }
+}
+
 struct ws_list ws_ptx_reg_lines(struct ws_ptx *p) {
   static const char *const types[] = {".pred", ".b32", ".f32", ".b64"};
   const char **cell = WS_NEW_N(p->arena, const char *, p->nregs + 1);

@@ -36,6 +36,9 @@ void ws_ptx_op_list(struct ws_ptx *p, const char *tmpl, const char *const *args,
 const char *ws_ptx_int(struct ws_ptx *p, long v);     /* an integer immediate */
 const char *ws_ptx_float(struct ws_ptx *p, double v); /* 0fXXXXXXXX */
 
+/* Copies code to p->out with the comments behind instructions in one column. */
+void ws_ptx_aligned(struct ws_ptx *p, const char *code);
+
 /* The lines `.reg .f32 %S_<64>;` of everything asked for so far, as a list of one field for the module template. */
 struct ws_list ws_ptx_reg_lines(struct ws_ptx *p);
 #endif

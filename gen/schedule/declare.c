@@ -299,9 +299,24 @@ static void doubled(struct ws_schedule *s) {
 #undef ADD
 }
 
+static void window(struct ws_schedule *s) {
+  const struct ws_static *w = ws_schedule_param(s, "window");
+  if (!w || (w->kind == WS_ST_INT && !w->i)) return;
+  struct ws_pos pos = s->doc->pos;
+  for (size_t i = 0; i < s->nparams; i++)
+    if (&s->params[i].value == w) pos = s->params[i].pos;
+  if (w->kind != WS_ST_INT || w->i < 0 || w->i > 1 << 30)
+    ws_error(s->diags, pos, "problem", "`window` is the number of keys that a row sees up to the diagonal, 0 for all");
+  else if (!s->causal)
+    ws_error(s->diags, pos, "problem", "a window ends at the diagonal: it needs `causal: true`");
+  else
+    s->window = (int)w->i;
+}
+
 void ws_pass_declare(struct ws_schedule *s) {
   const struct ws_static *causal = ws_schedule_param(s, "causal");
   s->causal = causal && causal->kind == WS_ST_BOOL && causal->i;
+  window(s);
   doubled(s);
   work(s);
   tensors(s);

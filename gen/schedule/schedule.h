@@ -263,6 +263,7 @@ struct ws_schedule {
   bool persistent, sort_longest;
   int ctas;                     /* CTAs an SM asked for; 0 = not given */
   bool causal;
+  int window;                   /* keys that a row sees, up to the diagonal; 0 = all */
   struct ws_tensor *tensors;
   int ntensors;
   struct ws_rolem *roles;

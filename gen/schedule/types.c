@@ -141,7 +141,8 @@ static void infer_node(struct infer *in, struct ws_node *x) {
     break;
   case WS_N_ROWPOS: case WS_N_COLPOS:
     x->rows = x->kind == WS_N_ROWPOS ? x->mem->rows : 1, x->cols = x->kind == WS_N_COLPOS ? x->mem->rows : 1, x->type = WS_I32;
-    if (in->check) ws_error(in->s->diags, x->pos, "not-lowered", "positions in expressions: not lowered for %s", in->s->target);
+    if (in->check && x->mem->space != WS_GLOBAL)
+      ws_error(in->s->diags, x->mem->pos, "mask", "positions belong to a tile of a tensor");
     break;
   default: break;
   }

@@ -1,0 +1,33 @@
+/* Private to gen/lower: how an expression is evaluated element by element (expr.c) and what is computed as a whole before
+ * that (rows.c: reductions, votes, masks, positions; read.c: memory). */
+#ifndef WS_EVAL_H
+#define WS_EVAL_H
+#include "lower.h"
+
+enum { MAX_KNOWN = 64 };
+struct known {          /* a part whose elements are known */
+  const struct ws_node *node;
+  struct tile tile;
+};
+struct eval {
+  struct lower *l;
+  struct extent ext;    /* of the whole expression */
+  struct known known[MAX_KNOWN];
+  int nknown;
+};
+
+extern const char *const ws_compare_ops[];
+bool ws_same_node(const struct ws_node *a, const struct ws_node *b);
+struct ws_node *ws_rewritten(struct lower *l, struct ws_node *x);
+void ws_eval_prepare(struct eval *ev, const struct ws_node *x, bool top);
+const char *ws_eval_element(struct eval *ev, const struct ws_node *x, int e, enum ws_type t, const char *into);
+const char *ws_eval_predicate(struct eval *ev, const struct ws_node *x, int e);
+
+/* rows.c */
+struct tile ws_lower_reduce(struct lower *l, const struct ws_node *x);
+struct tile ws_lower_mask(struct lower *l, const struct ws_node *x, const struct tile *into);
+bool ws_mask_is_nothing(const struct lower *l, const struct ws_node *x);
+struct tile ws_lower_positions(struct lower *l, const struct ws_node *x, const struct tile *into);
+/* read.c */
+struct tile ws_lower_read(struct lower *l, const struct ws_node *x, const struct tile *into);
+#endif

@@ -1,0 +1,130 @@
+/* What concerns whole rows of an accumulator: reductions, votes, masks, positions. */
+#include "eval.h"
+#include <math.h>
+
+/* --- reductions along a row: 2 nt elements in each of 4 lanes --- */
+
+/* This lane's part of row r: two chains, so that the latency of one hides behind the other. */
+static const char *lane_part(struct lower *l, const struct tile *in, int r, const char *op) {
+  const char **row = &in->reg[r / 2 * in->nt * 4 + r % 2 * 2], *chain[2] = {row[0], row[1]};
+  for (int ni = 1; ni < in->nt; ni++)
+    for (int c = 0; c < 2; c++) {
+      const char *d = ni == 1 ? ws_lower_temp(l, WS_REG_F32) : chain[c];
+      OP(l, op, d, chain[c], row[ni * 4 + c]);
+      chain[c] = d;
+    }
+  const char *acc = ws_lower_temp(l, WS_REG_F32);
+  OP(l, op, acc, chain[0], chain[1]);
+  return acc;
+}
+
+struct tile ws_lower_reduce(struct lower *l, const struct ws_node *x) {
+  struct tile in = ws_lower_value(l, x->arg[0]);
+  struct tile out = {.mt = in.mt, .n = in.mt * 2, .reg = WS_NEW_N(l->arena, const char *, in.mt * 2)};
+  bool max = x->fn == WS_F_ROWMAX;
+  for (int r = 0; r < out.n; r++) {
+    const char *acc = in.nt ? lane_part(l, &in, r, max ? "max_f32" : "add_f32") : in.reg[r];
+    if (x->fn != WS_F_ROWPART) {
+      const char *full = ws_lower_temp(l, WS_REG_F32), *other = ws_lower_temp(l, WS_REG_F32);
+      OP(l, max ? "quad_max" : "quad_sum", full, acc, other);
+      acc = full;
+    }
+    out.reg[r] = acc;
+  }
+  return out;
+}
+
+/* --- votes --- */
+
+/* `any(x > v)` with one v a row asks whether this lane's largest x of the row exceeds v: the maximum of a row costs no more
+ * than its comparisons, and the test is one a row. NaN loses in both forms. */
+static bool by_row(const struct ws_node *x) {
+  const struct ws_node *c = x->arg[0];
+  if (x->fn != WS_F_ANY || c->kind != WS_N_OP || (c->fn != WS_F_GT && c->fn != WS_F_GE)) return false;
+  return c->arg[0]->cols > 1 && c->arg[0]->rows > 1 && c->arg[0]->type == WS_F32 && c->arg[1]->cols == 1;
+}
+
+const char *ws_lower_vote(struct lower *l, const struct ws_node *x) {
+  struct ws_node *c = ws_rewritten(l, x->arg[0]);
+  const char *vote = ws_lower_temp(l, WS_REG_PRED), *lane = NULL;
+  struct eval *ev = WS_NEW(l->arena, struct eval);
+  struct tile in = {0};
+  bool rows = by_row(x);
+  ev->l = l, ev->ext = ws_extent(l, c->rows, rows ? 1 : c->cols, c->layout);
+  if (rows) in = ws_lower_value(l, c->arg[0]);
+  ws_eval_prepare(ev, rows ? c->arg[1] : c, true);
+  for (int e = 0; e < ev->ext.n; e++) {
+    const char *p;
+    if (rows) {
+      p = ws_lower_temp(l, WS_REG_PRED);
+      OP(l, "compare_f32", ws_compare_ops[c->fn], p, lane_part(l, &in, e, "max_f32"), ws_eval_element(ev, c->arg[1], e, WS_F32, NULL));
+    } else
+      p = ws_eval_predicate(ev, c, e);
+    if (lane) OP(l, x->fn == WS_F_ANY ? "or_pred" : "and_pred", p, p, lane);
+    lane = p;
+  }
+  OP(l, "vote", ws_fn_name(x->fn), vote, lane);
+  return vote;
+}
+
+/* --- masks --- */
+
+/* First column, counted from this thread's first, that row slot r may not see: the end of the keys, and for a causal mask
+ * the diagonal, aligned bottom-right (row i sees keys up to i + keys - queries). */
+static const char **mask_limits(struct lower *l, const struct ws_node *x, struct extent ex) {
+  const struct ws_mem *rows = x->mem, *cols = x->mem2;
+  const char **lim = WS_NEW_N(l->arena, const char *, ex.mt * 2);
+  const char *j = ws_uniform_int(l, cols->block), *seen = ws_lower_temp(l, WS_REG_B32), *diagonal = NULL;
+  const char *step = ws_lower_int(l, cols->block_rows), *part = ws_lower_int(l, -cols->row0);
+  OP(l, "mask_columns", seen, j, step, part);
+  if (l->s->causal) {
+    diagonal = ws_lower_temp(l, WS_REG_B32);
+    OP(l, "mask_diagonal", diagonal, ws_acc_row(l, ws_warp_rows(l, x->rows)), j, step, part);
+  }
+  for (int r = 0; r < ex.mt * 2; r++) {
+    lim[r] = seen;
+    if (!diagonal) continue;
+    lim[r] = ws_lower_temp(l, WS_REG_B32);
+    OP(l, "mask_row", lim[r], seen, diagonal, ws_lower_int(l, rows->row0 + r * 8 + 1));
+  }
+  return lim;
+}
+
+struct tile ws_lower_mask(struct lower *l, const struct ws_node *x, const struct tile *into) {
+  struct extent ex = ws_extent(l, x->rows, x->cols, x->layout);
+  struct tile in = ws_lower_value(l, x->arg[0]), out = *into;
+  const char **lim = mask_limits(l, x, ex);
+  const char **low = l->s->window ? WS_NEW_N(l->arena, const char *, ex.mt * 2) : NULL, *inf = ws_ptx_float(&l->px, -INFINITY);
+  for (int r = 0; low && r < ex.mt * 2; r++) OP(l, "add_s32", low[r] = ws_lower_temp(l, WS_REG_B32), lim[r], ws_lower_int(l, -l->s->window));
+  const char *p = ws_lower_temp(l, WS_REG_PRED), *q = ws_lower_temp(l, WS_REG_PRED);
+  for (int e = 0; e < ex.n; e++) {
+    int r = e / (ex.nt * 4) * 2 + e % 4 / 2;
+    const char *col = ws_lower_int(l, e / 4 % ex.nt * 8 + e % 2);
+    if (low)
+      OP(l, "mask_element_window", out.reg[e], in.reg[e], lim[r], low[r], col, p, q, inf);
+    else
+      OP(l, "mask_element", out.reg[e], in.reg[e], lim[r], col, p, inf);
+  }
+  return out;
+}
+
+/* Does this copy of the loop body know that the block needs no mask? */
+bool ws_mask_is_nothing(const struct lower *l, const struct ws_node *x) {
+  const struct ws_node *b = x->mem2->block;
+  return b && b->kind == WS_N_ITER && l->iter[b->iter->index].masked == NO;
+}
+
+/* --- positions: rowpos(G), colpos(G): where the rows of a global tile lie along its dim --- */
+
+struct tile ws_lower_positions(struct lower *l, const struct ws_node *x, const struct tile *into) {
+  const struct ws_mem *m = x->mem;
+  const char *first = ws_lower_temp(l, WS_REG_B32), *base = ws_row_origin(l);
+  bool rows = x->kind == WS_N_ROWPOS;
+  if (m->block) {
+    base = ws_lower_temp(l, WS_REG_B32);
+    OP(l, "mul_s32", base, ws_uniform_int(l, m->block), ws_lower_int(l, m->block_rows));
+  }
+  OP(l, "add_s32", first, base, rows ? ws_acc_row(l, ws_warp_rows(l, x->rows)) : "%quad_column");
+  for (int i = 0; i < into->n; i++) OP(l, "add_s32", into->reg[i], first, ws_lower_int(l, m->row0 + (rows ? i * 8 : i / 2 * 8 + i % 2)));
+  return *into;
+}
