@@ -10,16 +10,33 @@
 
 extern char **environ;
 
-bool ws_cli_find_ptxas(char *out, size_t size) {
-  const char *named = getenv("PTXAS");
-  if (named && *named) return snprintf(out, size, "%s", named) < (int)size && !access(out, X_OK);
+/* FOLDER[/NAME] if that is a program. */
+static bool program(const char *folder, size_t n, const char *name, char *out, size_t size) {
+  size_t m = name ? strlen(name) : 0;
+  if (!n || n + m + 2 > size) return false;
+  memcpy(out, folder, n);
+  if (name) out[n++] = '/';
+  if (name) memcpy(out + n, name, m);
+  out[n + m] = 0;
+  return !access(out, X_OK);
+}
+
+static bool search(const char *name, char *out, size_t size) {
   const char *path = getenv("PATH");
   while (path && *path) {
     size_t n = strcspn(path, ":");
-    if (n && snprintf(out, size, "%.*s/ptxas", (int)n, path) < (int)size && !access(out, X_OK)) return true;
+    if (program(path, n, name, out, size)) return true;
     path += n + (path[n] == ':');
   }
-  return snprintf(out, size, "/usr/local/cuda/bin/ptxas") < (int)size && !access(out, X_OK);
+  return false;
+}
+
+bool ws_cli_find_ptxas(char *out, size_t size) {
+  static const char usual[] = "/usr/local/cuda/bin/ptxas";
+  const char *named = getenv("PTXAS");
+  if (named && strchr(named, '/')) return program(named, strlen(named), NULL, out, size);
+  if (named && *named) return search(named, out, size);
+  return search("ptxas", out, size) || program(usual, sizeof usual - 1, NULL, out, size);
 }
 
 /* Runs a program; its stdout goes to fd, or to stderr for fd < 0. The exit status, or -1 when it could not run. */

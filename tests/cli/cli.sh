@@ -99,6 +99,9 @@ that '[ ! -e "$work/none.cubin" ]' 'a rejected kernel leaves no cubin'
 printf '#!/bin/sh\nwhile [ $# -gt 1 ]; do [ "$1" = -o ] && out=$2; shift; done\necho cubin >"$out"\n' >"$work/ptxas"
 expect 0 '' env PTXAS="$work/ptxas" "$tool" gen --cubin "$work/k.cubin" "$spec"
 that '[ "$(cat "$work/k.cubin")" = cubin ]' 'the cubin is what ptxas wrote'
+mv "$work/ptxas" "$work/my-ptxas"
+expect 0 '' env PTXAS=my-ptxas PATH="$work:$PATH" "$tool" gen --cubin "$work/k.cubin" "$spec"
+expect 4 'no ptxas' env PTXAS=my-ptxas "$tool" gen --cubin "$work/k.cubin" "$spec"
 
 # ---- run: usage and bad input ----
 expect 2 "shape: '5' found, expected KEY=VALUE" "$tool" run "$copy" --shape 5

@@ -1,0 +1,100 @@
+#!/bin/sh
+# A kernel all the way on the emulator: the grid of shapes, files in and out, NaN, strides, what --stats and --compare say.
+# usage: run.sh WARPSCORE MAKE_NPY DATA SPECS HERE WORK
+set -u
+tool=$1 make=$2 data=$3 specs=$4 here=$5 work=$6
+rm -rf "$work" && mkdir -p "$work" || exit 99
+failed=0
+
+# expect CODE PATTERN COMMAND...: the exit code, and a fixed string somewhere in stdout or stderr ('' = any)
+expect() {
+  want=$1 pattern=$2
+  shift 2
+  "$@" >"$work/out" 2>&1 </dev/null
+  code=$?
+  if [ $code -ne "$want" ]; then
+    echo "FAIL exit code $code, expected $want: $*"
+    sed 's/^/    /' "$work/out" | tail -20
+    failed=1
+  elif [ -n "$pattern" ] && ! grep -qF -- "$pattern" "$work/out"; then
+    echo "FAIL '$pattern' is not in the output of: $*"
+    sed 's/^/    /' "$work/out" | tail -20
+    failed=1
+  fi
+}
+
+# that CONDITION WORDS...
+that() {
+  if ! eval "$1"; then
+    echo "FAIL $2"
+    failed=1
+  fi
+}
+
+run="$tool run --device emu"
+spec=$specs/fa2_forward.yaml
+copy=$data/copy.ptx
+
+# ---- a kernel that is no attention: it runs, everything is where it belongs, and it fails for its values alone ----
+expect 1 'nothing outside O and LSE changed' $run "$copy" --shape b=2,hq=3,sq=5,pad=8
+expect 1 'FAIL' $run "$copy" --shape b=2,hq=3,sq=5,pad=8,layout=bhsd
+that '! grep -q "never written" "$work/out"' 'copy writes every element'
+expect 0 'PASS' $run "$copy" --shape sq=0
+
+# ---- the grid ----
+for variant in '-D head_dim=64' '-D head_dim=64 -D causal=true' '-D head_dim=128' '-D head_dim=128 -D causal=true' '-D dtype=f16 -D causal=true'; do
+  expect 0 '12 shapes, 0 failed' $run $variant "$spec" --shapes "$here/shapes.txt"
+done
+expect 0 'PASS' $run -D head_dim=64 "$spec" --shape b=1,sq=70 --scale 0.5
+
+# ---- files: the same values in every layout give the same bits ----
+"$make" "$work/q.npy" 2 4 37 64 1 && "$make" "$work/k.npy" 2 2 50 64 2 && "$make" "$work/v.npy" 2 2 50 64 3 || exit 99
+"$tool" gen -D head_dim=64 "$spec" -o "$work/k64.ptx" || exit 99
+"$tool" gen -D head_dim=64 -D causal=true "$spec" -o "$work/c64.ptx" || exit 99
+files="--q $work/q.npy --k $work/k.npy --v $work/v.npy"
+expect 0 'b=2,hq=4,hkv=2,sq=37,sk=50' $run "$work/k64.ptx" $files --o "$work/o1.npy" --lse "$work/l1.npy"
+expect 0 'PASS' $run "$work/k64.ptx" $files --out "$work/o2.npy" --lse "$work/l2.npy" --layout bhsd --pad 16
+that 'cmp -s "$work/o1.npy" "$work/o2.npy" && cmp -s "$work/l1.npy" "$work/l2.npy"' 'O and LSE do not depend on the strides'
+that 'head -c 128 "$work/o1.npy" | grep -q "(2, 4, 37, 64,)"' 'O has the shape of Q'
+that 'head -c 128 "$work/l1.npy" | grep -q "(2, 4, 37,)"' 'LSE has the shape of Q without its columns'
+expect 0 'PASS' $run "$work/k64.ptx" --q "$work/q.npy" --shape hkv=4,sk=9
+expect 2 'head dim 64 found, the kernel has 128' $run "$copy" --q "$work/q.npy"
+"$make" "$work/k3.npy" 3 2 50 64 2
+expect 2 'batch' $run "$work/k64.ptx" --q "$work/q.npy" --k "$work/k3.npy"
+expect 2 'batch, heads or lengths differ' $run "$work/k64.ptx" --k "$work/k.npy" --v "$work/k3.npy"
+expect 1 'must be a multiple of hkv' $run "$work/k64.ptx" --shape hq=5,hkv=2
+expect 3 'cannot be written' $run "$work/k64.ptx" --shape sq=3 --o "$work/no/folder/o.npy"
+
+# ---- NaN: from a visible key or query to its rows, and nowhere else. Query row 3 of head 1; key 20 of KV head 0 ----
+"$make" "$work/qn.npy" 2 4 37 64 1 $(( (1 * 37 + 3) * 64 + 9 )) nan
+"$make" "$work/kn.npy" 2 2 50 64 2 $((20 * 64 + 5)) nan
+expect 0 'PASS' $run "$work/k64.ptx" --q "$work/qn.npy" --k "$work/k.npy" --v "$work/v.npy"
+expect 0 'PASS' $run "$work/k64.ptx" --q "$work/q.npy" --k "$work/kn.npy" --v "$work/v.npy"
+expect 0 'PASS' $run "$work/c64.ptx" --q "$work/qn.npy" --k "$work/kn.npy" --v "$work/v.npy" --layout bhsd
+
+# ---- strides that the kernel cannot take; sizes that no memory holds ----
+expect 1 'tensor q: dim 0 (batch): stride' $run "$work/k64.ptx" --shape b=2,sq=9 --pad 4
+expect 1 'expected a multiple of 16 bytes' $run "$work/k64.ptx" --shape b=2,sq=9 --pad 4
+expect 3 'too large' $run "$work/k64.ptx" --shape b=2000000000,hq=2000000000,sq=2000000000
+expect 3 'out of memory' $run "$work/k64.ptx" --shape b=2000000,hq=2000000,sq=16
+
+# ---- what else it prints ----
+expect 0 'million a second and core' $run "$work/k64.ptx" --shape sq=64 --stats
+that 'grep -Eq "stats +[1-9][0-9]* warp instructions" "$work/out" && grep -Eq " [1-9][0-9]* tensor FLOPs, [1-9][0-9]* exponentials, [1-9]" "$work/out"' 'the counters count'
+expect 0 'compared  O within 0 ulps (0 elements differ)' $run "$work/k64.ptx" --shape sq=64 --compare emu
+expect 0 '"pass": true' $run "$work/k64.ptx" --shape sq=64 --shape sq=65 --format json --stats
+that '[ "$(head -c 1 "$work/out")" = "{" ] && [ "$(grep -c "\"plain_frobenius\"" "$work/out")" -eq 4 ]' 'json has both shapes and nothing else'
+
+# ---- kernels that lie ----
+sed 's/ex2.approx.ftz.f32/neg.f32/; s/ex2.approx.f32/neg.f32/' "$work/k64.ptx" >"$work/wrong.ptx"
+that '! cmp -s "$work/k64.ptx" "$work/wrong.ptx"' 'an instruction was exchanged'
+expect 1 'FAIL' $run "$work/wrong.ptx" --shape sq=64
+sed 's/^\.target sm_80/.target sm_90a/' "$work/k64.ptx" >"$work/other.ptx"
+expect 1 "'.target sm_90a' found, but the manifest says target sm_80" $run "$work/other.ptx"
+sed 's/^\.version .*/.version 99.0/' "$work/k64.ptx" >"$work/newer.ptx"
+expect 4 'PTX version 99.0' $run "$work/newer.ptx"
+head -n 200 "$work/k64.ptx" >"$work/cut.ptx"
+expect 1 'loading kernel' $run "$work/cut.ptx"
+
+[ $failed -eq 0 ] && echo "all of run is as expected"
+exit $failed
