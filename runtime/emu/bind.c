@@ -207,6 +207,7 @@ static uint32_t dest(struct decoder *d, struct instance *s, const struct ptx_ope
 
 /* ---- addresses ---- */
 static uint8_t space_named(const struct isa_use *u) {
+  if (!strcmp(u->row->mnemonic, "cp")) return SP_SHARED; /* the destination comes first */
   static const struct { const char *text; uint8_t space; } names[] = {
       {".global", SP_GLOBAL}, {".shared", SP_SHARED}, {".shared::cta", SP_SHARED}, {".local", SP_LOCAL}, {".const", SP_CONST},
       {".param", SP_PARAM}, {".param::entry", SP_PARAM}, {".param::func", SP_PARAM}};

@@ -51,9 +51,9 @@ struct isa_use { /* one instruction name, matched */
   const struct isa_row *row;
   uint8_t nmods, ntypes, vec; /* vec: 1, 2, 4 or 8 */
   bool ignored[ISA_MAX_MODS];
-  char mods[ISA_MAX_MODS][20]; /* with the dot */
+  char mods[ISA_MAX_MODS][40]; /* with the dot */
   uint8_t type[ISA_MAX_TYPES];
-  char key[160];               /* mnemonic and the modifiers that matter, "add.rn.f32" */
+  char key[200];               /* mnemonic and the modifiers that matter, "add.rn.f32" */
 };
 
 /* Matches a full name such as "ld.global.v4.u32". On failure returns false with a reason in why. */

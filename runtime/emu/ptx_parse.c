@@ -263,6 +263,7 @@ static void function(struct parser *ps, bool is_entry, bool is_extern, bool visi
   ws_emu_next(ps);
   if (ws_emu_accept(ps, "(")) f->params = param_list(ps, &f->nparams);
   performance_directives(ps, f);
+  if (f->reqntid[0] && f->maxntid[0]) ws_emu_parse_error(ps, name.line, name.col, ".reqntid and .maxntid exclude each other");
   /* The name belongs to the module, so that it is visible inside its own body too. */
   uint32_t depth = ps->depth;
   struct ptx_sym *y = ws_emu_lookup(ps, name.s, name.n);
