@@ -161,6 +161,11 @@ static int by_name(const void *a, const void *b) {
 
 static void find_duplicates(struct ws_reader *r, struct entry *e, size_t n, const char *what) {
   qsort(e, n, sizeof *e, by_name);
+  for (size_t i = 1; i < n; i++) /* two documents in one, not a dozen duplicates */
+    if (!strcmp(what, "the top-level key") && !strcmp(e[i].name, "schedule") && !strcmp(e[i - 1].name, "schedule")) {
+      ws_reader_error(r, e[i].pos, "duplicate-key", "a second `schedule` in one document: a further kernel begins with a line `---`");
+      return;
+    }
   for (size_t i = 1; i < n; i++) {
     if (strcmp(e[i - 1].name, e[i].name)) continue;
     ws_reader_error(r, e[i].pos, "duplicate-key", "%s `%s` is given twice; first in line %u", what, e[i].name, e[i - 1].pos.line);
@@ -168,12 +173,12 @@ static void find_duplicates(struct ws_reader *r, struct entry *e, size_t n, cons
   }
 }
 
-static void find_duplicate_keys(struct ws_reader *r, const struct ws_node *n) {
+static void find_duplicate_keys(struct ws_reader *r, const struct ws_node *n, const char *what) {
   struct entry *e = WS_NEW_N(r->a, struct entry, n->n);
   size_t count = 0;
   for (size_t i = 0; i < n->n; i++)
     if (n->key[i]->kind == WS_NODE_SCALAR) e[count++] = (struct entry){text_of(r, n->key[i]), n->key[i]->pos};
-  find_duplicates(r, e, count, "the key");
+  find_duplicates(r, e, count, what);
 }
 
 static bool is_mapping(struct ws_reader *r, const struct ws_node *n, const char *what, struct ws_pos owner) {
@@ -198,7 +203,7 @@ static void read_pairs(struct ws_reader *r, const struct ws_node *n, const struc
   struct ws_pair **pairs = FIELD(out, k->at, struct ws_pair *);
   size_t *count = FIELD(out, k->at2, size_t);
   if (!is_mapping(r, n, ws_fmt(r->a, "`%s`", k->name), key->pos)) return;
-  find_duplicate_keys(r, n);
+  find_duplicate_keys(r, n, "the key");
   *pairs = WS_NEW_N(r->a, struct ws_pair, n->n);
   for (size_t i = 0; i < n->n; i++) {
     const char *name = plain_key(r, n->key[i], "the name of an index space");
@@ -224,7 +229,7 @@ static void read_ends(struct ws_reader *r, const struct ws_node *n, const struct
   size_t *count = FIELD(out, k->at2, size_t), items = n->kind == WS_NODE_SCALAR ? 1 : n->n;
   bool map = n->kind == WS_NODE_MAP, list = n->kind == WS_NODE_LIST;
   if (map && !is_mapping(r, n, ws_fmt(r->a, "`%s`", k->name), key->pos)) return;
-  if (map) find_duplicate_keys(r, n);
+  if (map) find_duplicate_keys(r, n, "the key");
   if (list && !items) ws_reader_error(r, n->pos, "empty", "an empty list: expected at least one role");
   *ends = WS_NEW_N(r->a, struct ws_end, items ? items : 1);
   for (size_t i = 0; i < items && n->kind != WS_NODE_BROKEN; i++) {
@@ -236,6 +241,17 @@ static void read_ends(struct ws_reader *r, const struct ws_node *n, const struct
 }
 
 /* --- records --- */
+
+/* A section that has slipped into the table above it. */
+static bool indented_section(struct ws_reader *r, const struct ws_node *key, const struct ws_node *value) {
+  if (key->kind != WS_NODE_SCALAR || value->kind != WS_NODE_SCALAR || value->begin != value->end) return false;
+  for (size_t k = 0; k < ws_document_record.nkeys; k++)
+    if (!strcmp(ws_document_record.keys[k].name, text_of(r, key))) {
+      ws_reader_error(r, key->pos, "indent", "the section `%s` begins in column 1: remove its indentation", text_of(r, key));
+      return r->cut = true;
+    }
+  return false;
+}
 
 static void read_record(struct ws_reader *r, const struct ws_node *n, const struct ws_record *rec, struct ws_pos owner, const char *name, void *out);
 
@@ -271,6 +287,7 @@ static void read_table(struct ws_reader *r, const struct ws_node *n, const struc
   struct entry *names = WS_NEW_N(r->a, struct entry, n->n);
   *FIELD(out, k->at, void *) = rows;
   for (size_t i = 0; i < n->n; i++) {
+    if (indented_section(r, n->key[i], n->item[i])) break;
     void *row = rows + rec->size * *count;
     struct ws_expr *elements = NULL;
     const char *name = declared_name(r, n->key[i], rec, &elements);
@@ -374,7 +391,7 @@ static void read_record(struct ws_reader *r, const struct ws_node *n, const stru
   const struct ws_node *keys[32] = {NULL};
   const char *what = name ? ws_fmt(r->a, "the %s `%s`", rec->what, name) : ws_fmt(r->a, "the %s", rec->what);
   if (!is_mapping(r, n, what, owner)) return;
-  find_duplicate_keys(r, n);
+  find_duplicate_keys(r, n, rec == &ws_document_record ? "the top-level key" : "the key");
   bool broken = false; /* a key that could not be read may be the one that is missing */
   for (size_t i = 0; i < n->n; i++) {
     if (n->key[i]->kind != WS_NODE_SCALAR) {
@@ -389,7 +406,9 @@ static void read_record(struct ws_reader *r, const struct ws_node *n, const stru
       continue;
     }
     while (k < rec->nkeys && strcmp(rec->keys[k].name, word)) k++;
-    if (k == rec->nkeys) {
+    if (k == rec->nkeys && rec != &ws_document_record && indented_section(r, n->key[i], n->item[i])) break;
+    if (k == rec->nkeys && r->bad[n->key[i]->pos.line - 1]) broken = true;
+    else if (k == rec->nkeys) {
       unknown_key(r, n->key[i], rec);
       const char *names[32];
       for (size_t m = 0; m < rec->nkeys; m++) names[m] = rec->keys[m].name;
@@ -400,9 +419,8 @@ static void read_record(struct ws_reader *r, const struct ws_node *n, const stru
           keys[m] = n->key[i];
           read_value(r, n->key[i], n->item[i], &rec->keys[m], out);
         }
-      continue;
     }
-    if (seen[k]) continue; /* reported as a duplicate */
+    if (k == rec->nkeys || seen[k]) continue; /* reported as a duplicate */
     seen[k] = true;
     keys[k] = n->key[i];
     read_value(r, n->key[i], n->item[i], &rec->keys[k], out);

@@ -1,6 +1,7 @@
 /* Inside gen/spec: what its files share.
  *
  *   text.c   the bytes: limits, encoding, lines, positions; an ASCII copy for libyaml
+ *   layout.c lines that are deeper than they may be: forgotten colons, dashes, indentation
  *   yaml.c   libyaml events -> a tree of nodes that know their bytes; one error a broken line
  *   keys.c   THE table of keys: what a document and each declaration may hold
  *   decl.c   nodes -> declarations, driven by that table
@@ -47,6 +48,9 @@ void ws_reader_error(struct ws_reader *r, struct ws_pos pos, const char *code, c
     __attribute__((format(printf, 4, 5)));
 /* Bytes for a message: cut after 40. */
 const char *ws_reader_quote(struct ws_reader *r, size_t begin, size_t end);
+
+/* --- layout.c --- */
+void ws_reader_layout(struct ws_reader *r);
 
 /* --- yaml.c --- */
 enum ws_node_kind {

@@ -316,6 +316,7 @@ static struct ws_node *build(struct ws_reader *r, struct events *ev) {
       return n;
     default:
       n = node_at(r, e, props ? WS_NODE_BROKEN : WS_NODE_SCALAR);
+      if (e->end < r->len && r->clean[e->end] == ':' && r->text[e->end] != ':') n->end++; /* layout.c put the colon there */
       if (n->begin == n->end && r->bad[n->pos.line - 1]) n->kind = WS_NODE_BROKEN; /* what neutralise() left */
       return n;
   }
@@ -326,6 +327,7 @@ struct ws_node **ws_yaml_read(struct ws_reader *r, size_t *n) {
   struct ws_node **docs = NULL;
   size_t cap = 0;
   *n = 0;
+  ws_reader_layout(r);
   collect_all(r, &ev);
   while (ev.i < ev.n) {
     if (ev.e[ev.i].kind != DOCUMENT) {
