@@ -119,19 +119,24 @@ static void bad(const char *path, const char *text, size_t len, struct ws_arena 
   check_json(path, &d, a);
 }
 
+static void one_file(const char *path, const char *text, size_t len, bool expect_good) {
+  struct ws_arena a = {0};
+  if (setjmp(a.oom)) fail(path, "no memory");
+  else if (expect_good) good(path, text, len, &a);
+  else bad(path, text, len, &a);
+  ws_arena_free(&a);
+}
+
 int main(int argc, char **argv) {
   if (argc < 3) return 2;
   update = argc > 3 && !strcmp(argv[3], "--update");
   size_t n, done = 0;
   char **files = list_files(argv[2], ".yaml", &n);
   for (size_t i = 0; i < n; i++) {
-    struct ws_arena a = {0};
     size_t len;
     char *text = read_file(files[i], &len);
-    if (!text || setjmp(a.oom)) fail(files[i], "no memory");
-    else if (!strcmp(argv[1], "good")) good(files[i], text, len, &a);
-    else bad(files[i], text, len, &a);
-    ws_arena_free(&a);
+    if (text) one_file(files[i], text, len, !strcmp(argv[1], "good"));
+    else fail(files[i], "cannot be read");
     free(text);
     done++;
   }

@@ -20,7 +20,7 @@ void *__wrap_calloc(size_t n, size_t size) {
 static bool try(const char *text, size_t len, size_t blocks, size_t used, bool *tree) {
   struct ws_arena *a = malloc(sizeof *a);
   *a = (struct ws_arena){0};
-  bool done = false;
+  volatile bool done = false; /* across the longjmp */
   left = blocks;
   if (!setjmp(a->oom)) {
     struct ws_source src = {"x.yaml", text, len};
