@@ -73,7 +73,7 @@ expect 0 'PASS' $run "$work/k64.ptx" --q "$work/q.npy" --k "$work/kn.npy" --v "$
 expect 0 'PASS' $run "$work/c64.ptx" --q "$work/qn.npy" --k "$work/kn.npy" --v "$work/v.npy" --layout bhsd
 
 # ---- strides that the kernel cannot take; sizes that no memory holds ----
-expect 1 'tensor q: dim 0 (batch): stride' $run "$work/k64.ptx" --shape b=2,sq=9 --pad 4
+expect 1 'tensor q: dim 2 (queries): stride 140 elements = 280 bytes found' $run "$work/k64.ptx" --shape b=2,sq=9 --pad 4
 expect 1 'expected a multiple of 16 bytes' $run "$work/k64.ptx" --shape b=2,sq=9 --pad 4
 expect 3 'too large' $run "$work/k64.ptx" --shape b=2000000000,hq=2000000000,sq=2000000000
 expect 3 'out of memory' $run "$work/k64.ptx" --shape b=2000000,hq=2000000,sq=16
