@@ -26,7 +26,7 @@ struct problem {
   size_t at, context_at;       /* SIZE_MAX = none */
 };
 
-struct session { /* in the arena, not on the stack: its content must survive the longjmp */
+struct libyaml { /* in the arena, not on the stack: its content must survive the longjmp */
   yaml_parser_t parser;
   jmp_buf outer;
 };
@@ -79,7 +79,7 @@ static void keep_problem(const yaml_parser_t *y, struct problem *p, size_t len) 
 /* Reads all events; false with the problem where libyaml gave up. The arena's handler is replaced while libyaml's
  * parser is alive, so that it is deleted when memory runs out. */
 static bool collect(struct ws_reader *r, struct events *out, struct problem *problem) {
-  struct session *s = WS_NEW(r->a, struct session);
+  struct libyaml *s = WS_NEW(r->a, struct libyaml);
   bool ok = true, end = false;
   int depth = 0;
   out->n = out->i = 0;
