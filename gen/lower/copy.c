@@ -17,11 +17,13 @@ static int power_of_two_below(int n) {
 static struct copy_map *copy_map(struct lower *l, int rows, int cols, enum ws_type t, const struct ws_smem_layout *lay, bool fill, bool everywhere,
                                  struct ws_pos pos) {
   int whole = cols * (int)ws_type_bits(t) / 128, units = fill ? lay->units : whole, threads = l->prog->role->warps * 32;
-  for (int i = 0; i < l->nmaps; i++)
-    if (l->maps[i]->rows == rows && l->maps[i]->units == units && l->maps[i]->whole == whole && (l->maps[i]->everywhere || !everywhere) && !memcmp(&l->maps[i]->layout, lay, sizeof *lay)) return l->maps[i];
+  for (int i = 0; i < l->maps.n; i++) {
+    struct copy_map *m = (struct copy_map *)l->maps.item[i];
+    if (m->rows == rows && m->units == units && m->whole == whole && (m->life.everywhere || !everywhere) && !memcmp(&m->layout, lay, sizeof *lay)) return m;
+  }
   struct copy_map *m = WS_NEW(l->arena, struct copy_map);
   *m = (struct copy_map){.units = units, .whole = whole, .rows = rows, .layout = *lay};
-  if (!units || cols * (int)ws_type_bits(t) % 128 || units > threads || l->nmaps == 32) {
+  if (!units || cols * (int)ws_type_bits(t) % 128 || units > threads) {
     ws_error(l->diags, pos, "not-lowered", "a copy of rows of %u bytes by %d threads: rows are a multiple of 16 bytes, with a unit of 16 bytes a thread",
              cols * ws_type_bits(t) / 8, threads);
     m->units = m->whole = m->rows_pass = m->passes = 1;
@@ -31,8 +33,8 @@ static struct copy_map *copy_map(struct lower *l, int rows, int cols, enum ws_ty
   if (lay->mask) m->rows_pass = power_of_two_below(m->rows_pass);
   m->active = m->rows_pass * units;
   m->passes = (rows + m->rows_pass - 1) / m->rows_pass;
-  l->maps[l->nmaps++] = m;
-  m->id = l->ids++, m->everywhere = everywhere;
+  m->id = l->ids++, m->life.everywhere = everywhere;
+  ws_lower_keep(l, &l->maps, &m->life, pos);
   const char *n = ws_fmt(l->arena, "copy%d", m->id);
   m->row = ws_lower_named(l, WS_REG_B32, "%s_row", n);
   m->unit_bytes = ws_lower_named(l, WS_REG_B32, "%s_byte", n);
@@ -75,24 +77,22 @@ static const char *outer_index(const char *dim) {
 /* base = data + outer offsets + (first row + r) * row stride + unit bytes, once a work tile. */
 static struct pointer *pointer(struct lower *l, const struct ws_mem *m, const struct copy_map *map) {
   const struct ws_tensor *t = m->tensor;
-  for (int i = 0; i < l->npointers; i++)
-    if (l->pointers[i]->tensor == t && l->pointers[i]->map == map) return l->pointers[i];
-  struct pointer *p = WS_NEW(l->arena, struct pointer);
-  if (l->npointers == 32) {
-    ws_error(l->diags, m->pos, "not-lowered", "more than 32 tensor tiles in one program");
-    return p;
+  for (int i = 0; i < l->pointers.n; i++) {
+    struct pointer *p = (struct pointer *)l->pointers.item[i];
+    if (p->tensor == t && p->map == map) return p;
   }
+  struct pointer *p = WS_NEW(l->arena, struct pointer);
   p->tensor = t, p->map = map;
   int id = map->id;
-  p->everywhere = ws_lower_in_loop(l, t, NULL);
+  p->life.everywhere = ws_lower_in_loop(l, t, NULL);
+  ws_lower_keep(l, &l->pointers, &p->life, m->pos);
   p->base = ws_lower_named(l, WS_REG_B64, "%s_base%d", t->name, id);
   p->pass = ws_lower_named(l, WS_REG_B64, "%s_pass%d", t->name, id);
   /* A block is a whole number of passes where rows_pass divides it: then its step needs no register of its own. */
   p->passes = m->block && m->block_rows % map->rows_pass == 0 ? m->block_rows / map->rows_pass : 1;
   p->block = p->passes > 1 || !m->block ? p->pass : ws_lower_named(l, WS_REG_B64, "%s_block%d", t->name, id);
-  l->pointers[l->npointers++] = p;
   int row = t->ndims >= 4 ? t->ndims - 2 : t->ndims - 1;
-  struct ws_buf *old = ws_lower_hoist(l, p->everywhere ? l->tile_start : NULL);
+  struct ws_buf *old = ws_lower_hoist(l, p->life.everywhere ? l->tile_start : NULL);
   ws_lower_comment(l, "this thread's part of %s: its first row and byte", t->name);
   const char *stride = param(l, t, "stride", t->dim[row]), *wide = ws_lower_temp(l, WS_REG_B64);
   OP(l, "pointer_base", p->base, param(l, t, "data", NULL), map->unit_bytes, wide);
@@ -273,17 +273,19 @@ static void store_const(struct lower *l, struct ws_act *a) {
 /* Rows and columns of accumulators: one row a quad, two columns a lane, eight rows a step. bytes = 0: a row vector. */
 static struct copy_map *acc_map(struct lower *l, int warp_rows, int bytes, bool everywhere) {
   struct ws_smem_layout key = {.pitch = -1 - bytes};
-  for (int i = 0; i < l->nmaps; i++)
-    if (l->maps[i]->rows == warp_rows && (l->maps[i]->everywhere || !everywhere) && !memcmp(&l->maps[i]->layout, &key, sizeof key)) return l->maps[i];
+  for (int i = 0; i < l->maps.n; i++) {
+    struct copy_map *m = (struct copy_map *)l->maps.item[i];
+    if (m->rows == warp_rows && (m->life.everywhere || !everywhere) && !memcmp(&m->layout, &key, sizeof key)) return m;
+  }
   struct copy_map *m = WS_NEW(l->arena, struct copy_map);
-  *m = (struct copy_map){.rows = warp_rows, .layout = key, .rows_pass = 8, .id = l->ids++, .everywhere = everywhere};
+  *m = (struct copy_map){.rows = warp_rows, .layout = key, .rows_pass = 8, .id = l->ids++, .life.everywhere = everywhere};
   m->row = ws_lower_named(l, WS_REG_B32, "acc_row%d", m->id);
   m->unit_bytes = ws_lower_named(l, WS_REG_B32, "acc_byte%d", m->id);
-  struct ws_buf *old = ws_lower_hoist(l, m->everywhere ? l->start : NULL);
+  struct ws_buf *old = ws_lower_hoist(l, m->life.everywhere ? l->start : NULL);
   ws_lower_comment(l, "this lane's first row and byte in an accumulator, %d rows a warp", warp_rows);
   OP(l, "acc_lanes", m->row, m->unit_bytes, ws_lower_int(l, warp_rows), ws_lower_int(l, bytes));
   ws_lower_restore(l, old);
-  if (l->nmaps < 32) l->maps[l->nmaps++] = m;
+  ws_lower_keep(l, &l->maps, &m->life, l->prog->decl->pos);
   return m;
 }
 

@@ -34,7 +34,7 @@ struct list_bounds ws_list_bounds(struct lower *l, const struct ws_problem_list 
 static void work_loop(struct lower *l, struct ws_act *a) {
   struct ws_buf *before = l->px.out, *outer_start = l->tile_start;
   struct ws_buf body = {.arena = l->arena}, start = {.arena = l->arena};
-  l->px.out = &body, l->tile_start = &start, l->bounds = (struct list_bounds){0}, l->npointers = 0;
+  l->px.out = &body, l->tile_start = &start, l->bounds = (struct list_bounds){0}, l->pointers.n = 0;
   l->iter[a->iter->index] = (struct iter_state){.index = ws_lower_named(l, WS_REG_B32, "tile"), .masked = UNKNOWN, .first = UNKNOWN};
   ws_lower_acts(l, a->body);
   l->px.out = before;

@@ -159,21 +159,27 @@ static void lower_act(struct lower *l, struct ws_acts *acts, size_t i) {
   }
 }
 
-/* Forgets what was computed in place since the counts were n. */
-#define FORGET(WHAT, COUNT, FROM)                          \
-  do {                                                     \
-    int keep = (FROM);                                     \
-    for (int i = keep; i < l->COUNT; i++)                  \
-      if (l->WHAT[i]->everywhere) l->WHAT[keep++] = l->WHAT[i]; \
-    l->COUNT = keep;                                       \
-  } while (0)
+void ws_lower_keep(struct lower *l, struct keep *k, struct lifetime *item, struct ws_pos pos) {
+  if (k->n == KEPT)
+    ws_error(l->diags, pos, "not-lowered", "more than %d ways to address memory in one program: split it into roles", KEPT);
+  else
+    k->item[k->n++] = item;
+}
+
+/* Forgets what was computed in place since the count was n. */
+static void forget(struct keep *k, int n) {
+  int kept = n;
+  for (int i = n; i < k->n; i++)
+    if (k->item[i]->everywhere) k->item[kept++] = k->item[i];
+  k->n = kept;
+}
 
 void ws_lower_acts(struct lower *l, struct ws_acts *acts) {
-  int maps = l->nmaps, frags = l->nfrags, pointers = l->npointers;
+  int maps = l->maps.n, frags = l->frags.n, pointers = l->pointers.n;
   for (size_t i = 0; i < acts->n; i++) lower_act(l, acts, i);
-  FORGET(maps, nmaps, maps);
-  FORGET(frags, nfrags, frags);
-  FORGET(pointers, npointers, pointers);
+  forget(&l->maps, maps);
+  forget(&l->frags, frags);
+  forget(&l->pointers, pointers);
 }
 
 /* --- the kernel --- */
@@ -186,7 +192,7 @@ static void program(struct lower *l, struct ws_programm *p, struct ws_buf *out) 
   for (size_t i = 0; i < p->nhandles; i++) l->handle[i] = "";
   l->ring = WS_NEW_N(l->arena, struct ring_state, (size_t)l->s->npipelines * 64);
   l->iter = WS_NEW_N(l->arena, struct iter_state, p->niters);
-  l->nmaps = l->nfrags = l->npointers = l->ids = l->depth = 0;
+  l->maps.n = l->frags.n = l->pointers.n = l->ids = l->depth = 0;
   l->start = l->tile_start = &start;
   l->px.out = &start;
   const char *skip = NULL;

@@ -33,8 +33,20 @@ struct tile {
   bool packed;         /* two 16-bit elements a register */
 };
 
+/* Values that do not change in a loop are computed before it, everywhere = true. Outside of loops they are computed in
+ * place, where their registers live no longer than needed, and are forgotten at the end of their block. */
+struct lifetime {                  /* first member of what is kept in a struct keep */
+  bool everywhere;
+};
+enum { KEPT = 32 };
+struct keep {
+  struct lifetime *item[KEPT];
+  int n;
+};
+
 /* How threads share the 16-byte units of a tile in a copy: thread -> (row, unit), rows a pass, passes. */
 struct copy_map {
+  struct lifetime life;
   int units, whole;                /* of a row: with the padding that is filled with zeros, without */
   int rows_pass, passes, active, rows;
   struct ws_smem_layout layout;
@@ -43,25 +55,24 @@ struct copy_map {
   const char *idle;                /* predicate of threads without a unit, NULL if none */
   const char *smem[8];             /* shared-memory offset in pass 0, by the XOR that later passes need; see copy.c */
   int id;
-  bool everywhere;                 /* computed at the program's start, not in place */
 };
 
 /* Lane offsets of one way to read fragments from one layout. */
 struct frag_map {
+  struct lifetime life;
   enum frag_kind { FRAG_A, FRAG_B, FRAG_BT, FRAG_C } kind;
   struct ws_smem_layout layout;
   int warp_rows;
   const char *offset[8];           /* by the low bits of the unit */
-  bool everywhere;
 };
 
 struct pointer {                   /* a tensor tile's address for one copy_map, by work tile */
+  struct lifetime life;
   const struct ws_tensor *tensor;
   const struct copy_map *map;
   const char *base, *pass;         /* thread's address in block 0; bytes from pass to pass */
   const char *block;               /* bytes from block to block: block * passes */
   int passes;
-  bool everywhere;                 /* computed at the work tile's start */
 };
 
 enum tri { NO, YES, UNKNOWN };
@@ -86,12 +97,7 @@ struct lower {
   struct tile *var;                /* by variable */
   const char **handle;             /* by handle: register with the slot's byte offset; "" = a static place */
   struct ring_state *ring;         /* by pipeline * 64 + element */
-  struct copy_map *maps[32];
-  int nmaps;
-  struct frag_map *frags[32];
-  int nfrags;
-  struct pointer *pointers[32];
-  int npointers;
+  struct keep maps, frags, pointers; /* struct copy_map, frag_map, pointer */
   int ids;                         /* numbers in register names */
   int depth;                       /* loops over blocks around the current statement */
   struct iter_state {              /* by loop variable */
@@ -114,11 +120,10 @@ const char *ws_lower_int(struct lower *l, long v);
 const char *ws_lower_named(struct lower *l, enum ws_reg_class c, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void ws_lower_comment(struct lower *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Values that do not change in a loop are computed before it: emit into `to`, return what to restore. Outside of loops they
- * are computed in place (to = NULL), where their registers live no longer than needed; what was computed in place is
- * forgotten at the end of its block. */
+/* Emit into `to` (NULL = in place); returns what to restore. */
 struct ws_buf *ws_lower_hoist(struct lower *l, struct ws_buf *to);
 void ws_lower_restore(struct lower *l, struct ws_buf *old);
+void ws_lower_keep(struct lower *l, struct keep *k, struct lifetime *item, struct ws_pos pos); /* an error when full */
 bool ws_lower_in_loop(struct lower *l, const struct ws_tensor *t, const struct ws_bufferm *b); /* is it touched in a loop over blocks? */
 
 /* tile.c */

@@ -15,18 +15,16 @@ static const char *const frag_words[] = {"A fragments", "B fragments of a [n, k]
 const struct frag_map *ws_frag_map(struct lower *l, enum frag_kind k, const struct ws_bufferm *b, int warp_rows) {
   const struct ws_smem_layout *lay = &b->layout;
   if (k == FRAG_B || k == FRAG_BT) warp_rows = 0; /* every warp reads all of B */
-  for (int i = 0; i < l->nfrags; i++)
-    if (l->frags[i]->kind == k && !memcmp(&l->frags[i]->layout, lay, sizeof *lay) && l->frags[i]->warp_rows == warp_rows) return l->frags[i];
+  for (int i = 0; i < l->frags.n; i++) {
+    const struct frag_map *g = (const struct frag_map *)l->frags.item[i];
+    if (g->kind == k && !memcmp(&g->layout, lay, sizeof *lay) && g->warp_rows == warp_rows) return g;
+  }
   struct frag_map *f = WS_NEW(l->arena, struct frag_map);
   *f = (struct frag_map){.kind = k, .layout = *lay, .warp_rows = warp_rows};
-  if (l->nfrags == 32) {
-    ws_error(l->diags, l->prog->decl->pos, "not-lowered", "more than 32 ways to read shared memory in one program");
-    return f;
-  }
   const char *name = ws_fmt(l->arena, "%s%d", frag_names[k], l->ids++);
-  l->frags[l->nfrags++] = f;
-  f->everywhere = k == FRAG_C ? l->depth > 0 : ws_lower_in_loop(l, NULL, b);
-  struct ws_buf *old = ws_lower_hoist(l, f->everywhere ? l->start : NULL);
+  f->life.everywhere = k == FRAG_C ? l->depth > 0 : ws_lower_in_loop(l, NULL, b);
+  ws_lower_keep(l, &l->frags, &f->life, l->prog->decl->pos);
+  struct ws_buf *old = ws_lower_hoist(l, f->life.everywhere ? l->start : NULL);
   ws_lower_comment(l, "lane offsets of %s, rows of %d bytes%s", frag_words[k], lay->pitch, lay->mask ? ", swizzled" : "");
   const char **reg = ws_ptx_regs(&l->px, WS_REG_B32, name, (size_t)lay->mask + 1);
   OP(l, frag_templates[k], reg[0], ws_lower_int(l, lay->pitch), ws_lower_int(l, warp_rows), ws_lower_int(l, lay->shift), ws_lower_int(l, lay->mask),

@@ -1,4 +1,5 @@
 #include "reference.h"
+#include "formula.h"
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -70,7 +71,7 @@ static void widen_head(void *context, size_t i) {
 }
 
 static int64_t visible_keys(const struct ws_ref_attention *p, int64_t query) {
-  if (!p->causal) return p->keys;
+  if (!p->causal || (p->rule && p->rule->visible)) return p->keys;
   int64_t n = query + (p->keys - p->queries) + 1;
   return n < 0 ? 0 : n > p->keys ? p->keys : n;
 }
@@ -96,46 +97,96 @@ static float dot32(const float *a, const float *b, int64_t n) {
   return sum;
 }
 
-static void exact_row(const struct ws_ref_attention *p, const float *q, const float *k, const float *v, int64_t n,
-                      double *s, double *o, double *lse) {
-  double m = -INFINITY, l = 0;
-  for (int64_t j = 0; j < n; j++) {
-    s[j] = dot64(q, k + j * p->head_dim, p->head_dim) * p->scale;
-    m = fmax(m, s[j]); /* passes over NaN, which returns through the sum */
+/* One row: which it is, and its K and V. */
+struct row {
+  const struct ws_ref_attention *p;
+  int64_t batch, head, query, n; /* n: keys to look at */
+  const float *q, *k, *v;
+};
+
+static void names_of(const struct row *r, double *at) {
+  const struct ws_ref_attention *p = r->p;
+  at[WS_FN_ROW] = (double)r->query, at[WS_FN_COL] = NAN, at[WS_FN_S] = NAN, at[WS_FN_HEAD] = (double)r->head;
+  at[WS_FN_KV_HEAD] = (double)(r->head * p->kv_heads / p->heads), at[WS_FN_BATCH] = (double)r->batch, at[WS_FN_QUERIES] = (double)p->queries;
+  at[WS_FN_KEYS] = (double)p->keys, at[WS_FN_HEADS] = (double)p->heads, at[WS_FN_KV_HEADS] = (double)p->kv_heads, at[WS_FN_SCALE] = p->scale;
+  at[WS_FN_LOG2E] = 1.4426950408889634, at[WS_FN_LN2] = 0.6931471805599453;
+}
+
+/* The score of key j under the spec's rule; false if the row does not see it. The rule is exact in both evaluations: what
+ * differs is the dot product that it starts from. */
+static bool ruled(const struct row *r, double *at, int64_t j, double *s) {
+  const struct ws_ref_rule *rule = r->p->rule;
+  at[WS_FN_COL] = (double)j, at[WS_FN_S] = *s;
+  if (rule->visible && !(ws_formula_value(rule->visible, at) != 0)) return false;
+  if (rule->score) *s = ws_formula_value(rule->score, at);
+  return true;
+}
+
+/* Scores of a row into s, hidden ones skipped: index[i] is the key of s[i]. Returns how many. */
+static int64_t exact_scores(const struct row *r, double *at, double *s, int64_t *index) {
+  int64_t n = 0;
+  for (int64_t j = 0; j < r->n; j++) {
+    double x = dot64(r->q, r->k + j * r->p->head_dim, r->p->head_dim) * r->p->scale;
+    if (r->p->rule && !ruled(r, at, j, &x)) continue;
+    s[n] = x, index[n++] = j;
   }
+  return n;
+}
+
+static void exact_row(const struct row *r, double *s, int64_t *index, double *o, double *lse) {
+  const struct ws_ref_attention *p = r->p;
+  const struct ws_ref_rule *rule = p->rule;
+  double at[WS_FN_COUNT], m = -INFINITY, l = 0;
+  names_of(r, at);
+  int64_t n = exact_scores(r, at, s, index);
+  bool sigmoid = rule && rule->sigmoid;
+  double sink = rule && rule->sink ? ws_formula_value(rule->sink, at) : -INFINITY;
+  for (int64_t j = 0; j < n && !sigmoid; j++) m = fmax(m, s[j]); /* passes over NaN, which returns through the sum */
+  m = fmax(m, sink);
   double shift = m == -INFINITY ? 0 : m;
   memset(o, 0, sizeof *o * (size_t)p->head_dim_v);
   for (int64_t j = 0; j < n; j++) {
-    double e = exp(s[j] - shift);
+    double e = sigmoid ? 1 / (1 + exp(-s[j])) : exp(s[j] - shift);
     l += e;
-    for (int64_t i = 0; i < p->head_dim_v; i++) o[i] += e * (double)v[j * p->head_dim_v + i];
+    for (int64_t i = 0; i < p->head_dim_v; i++) o[i] += e * (double)r->v[index[j] * p->head_dim_v + i];
   }
-  for (int64_t i = 0; i < p->head_dim_v; i++) o[i] = l == 0 ? o[i] * 0 : o[i] / l;
-  *lse = l == 0 ? -INFINITY : m + log(l);
+  if (sink > -INFINITY) l += exp(sink - shift);
+  for (int64_t i = 0; i < p->head_dim_v && !sigmoid; i++) o[i] = l == 0 ? o[i] * 0 : o[i] / l;
+  *lse = l == 0 ? -INFINITY : shift + log(l);
 }
 
-static void plain_row(const struct ws_ref_attention *p, enum ws_ref_type type, const float *q, const float *k,
-                      const float *v, int64_t n, float *s, float *o, float *lse) {
+static void plain_row(const struct row *r, enum ws_ref_type type, float *s, int64_t *index, float *o, float *lse) {
+  const struct ws_ref_attention *p = r->p;
+  const struct ws_ref_rule *rule = p->rule;
+  double at[WS_FN_COUNT];
   float m = -INFINITY, l = 0, scale = (float)p->scale;
-  for (int64_t j = 0; j < n; j++) {
-    s[j] = dot32(q, k + j * p->head_dim, p->head_dim) * scale;
-    m = fmaxf(m, s[j]);
+  int64_t n = 0;
+  bool sigmoid = rule && rule->sigmoid;
+  names_of(r, at);
+  for (int64_t j = 0; j < r->n; j++) {
+    double x = (double)(dot32(r->q, r->k + j * p->head_dim, p->head_dim) * scale);
+    if (rule && !ruled(r, at, j, &x)) continue;
+    s[n] = (float)x, index[n++] = j;
   }
+  float sink = rule && rule->sink ? (float)ws_formula_value(rule->sink, at) : -INFINITY;
+  for (int64_t j = 0; j < n && !sigmoid; j++) m = fmaxf(m, s[j]);
+  m = fmaxf(m, sink);
   float shift = m == -INFINITY ? 0 : m;
   memset(o, 0, sizeof *o * (size_t)p->head_dim_v);
   for (int64_t j = 0; j < n; j++) {
-    float e = expf(s[j] - shift), rounded;
+    float e = sigmoid ? 1 / (1 + expf(-s[j])) : expf(s[j] - shift), rounded;
     l += e;
     ws_ref_store(&rounded, type, e);
     rounded = ws_ref_load(&rounded, type);
-    for (int64_t i = 0; i < p->head_dim_v; i++) o[i] += rounded * v[j * p->head_dim_v + i];
+    for (int64_t i = 0; i < p->head_dim_v; i++) o[i] += rounded * r->v[index[j] * p->head_dim_v + i];
   }
+  if (sink > -INFINITY) l += expf(sink - shift);
   for (int64_t i = 0; i < p->head_dim_v; i++) {
-    float value = l == 0 ? o[i] * 0 : o[i] / l;
+    float value = sigmoid ? o[i] : l == 0 ? o[i] * 0 : o[i] / l;
     ws_ref_store(&o[i], type, value);
     o[i] = ws_ref_load(&o[i], type);
   }
-  *lse = l == 0 ? -INFINITY : m + logf(l);
+  *lse = l == 0 ? -INFINITY : shift + logf(l);
 }
 
 static void rows_task(void *context, size_t task) {
@@ -147,20 +198,23 @@ static void rows_task(void *context, size_t task) {
   const float *k = j->k + kv * p->keys * p->head_dim, *v = j->v + kv * p->keys * p->head_dim_v;
   float *q = malloc(sizeof *q * (size_t)p->head_dim);
   void *scores = malloc(sizeof(double) * (size_t)(p->keys + 1));
-  if (!q || !scores) {
+  int64_t *index = malloc(sizeof *index * (size_t)(p->keys + 1));
+  if (!q || !scores || !index) {
     atomic_store(&j->failed, true);
   } else {
     for (int64_t i = first; i < first + ROWS && i < p->queries; i++) {
-      int64_t row = head * p->queries + i, n = visible_keys(p, i);
+      int64_t row = head * p->queries + i;
+      struct row r = {.p = p, .batch = b, .head = h, .query = i, .n = visible_keys(p, i), .q = q, .k = k, .v = v};
       widen_row(&p->q, b, h, i, p->head_dim, q);
       if (j->o64)
-        exact_row(p, q, k, v, n, scores, j->o64 + row * p->head_dim_v, &j->lse64[row]);
+        exact_row(&r, scores, index, j->o64 + row * p->head_dim_v, &j->lse64[row]);
       else
-        plain_row(p, j->type, q, k, v, n, scores, j->o32 + row * p->head_dim_v, &j->lse32[row]);
+        plain_row(&r, j->type, scores, index, j->o32 + row * p->head_dim_v, &j->lse32[row]);
     }
   }
   free(q);
   free(scores);
+  free(index);
 }
 
 static bool run_job(struct job *j) {

@@ -37,11 +37,21 @@ struct ws_ref_tensor {
   int64_t stride[4]; /* bytes: batch, head, row, column */
 };
 
+/* What a spec's `reference:` puts in the place of the problem's scores, mask and weights (formula.h). NULL = the problem's. */
+struct ws_formula;
+struct ws_ref_rule {
+  const struct ws_formula *score;   /* of s = scale * q.k */
+  const struct ws_formula *visible; /* in the place of the causal mask */
+  const struct ws_formula *sink;    /* one more score in the denominator, without a value; depends on the row and head only */
+  bool sigmoid;                     /* weights 1 / (1 + exp(-score)), no normalisation; LSE = log of their sum */
+};
+
 struct ws_ref_attention {
   int64_t batch, heads, kv_heads, queries, keys; /* heads a multiple of kv_heads */
   int64_t head_dim, head_dim_v;
   double scale;
   bool causal;
+  const struct ws_ref_rule *rule;
   struct ws_ref_tensor q, k, v;
   unsigned threads; /* 0 = one a core */
 };
