@@ -86,55 +86,82 @@ static inline float e4m3(uint32_t v) {
   return u2f((m == 0x7f ? 0x7fffffffu : f2u(f)) | s);
 }
 static inline float e5m2(uint32_t v) { return h2f((uint16_t)(v << 8)); }
-static inline double from_f16(uint32_t v) { return (double)h2f((uint16_t)v); }
-static inline double from_bf16(uint32_t v) { return (double)bf2f((uint16_t)v); }
+static inline double from_f16(uint16_t v) { return (double)h2f(v); }
+static inline double from_bf16(uint16_t v) { return (double)bf2f(v); }
 static inline double from_tf32(uint32_t v) { return (double)u2f(v & 0xffffe000u); }
-static inline double from_e4m3(uint32_t v) { return (double)e4m3(v & 0xff); }
-static inline double from_e5m2(uint32_t v) { return (double)e5m2(v & 0xff); }
-static inline double from_s8(uint32_t v) { return (double)(int8_t)v; }
-static inline double from_u8(uint32_t v) { return (double)(uint8_t)v; }
+static inline double from_e4m3(uint8_t v) { return (double)e4m3(v); }
+static inline double from_e5m2(uint8_t v) { return (double)e5m2(v); }
+static inline double from_s8(uint8_t v) { return (double)(int8_t)v; }
+static inline double from_u8(uint8_t v) { return (double)v; }
 
-struct tiles { double a[32][16], b[32][8], c[16][8]; }; /* a by column, so that a lane loop writes whole rows */
+/* Tiles in double: A and C by rows, B by rows of k. A register of the fragments, seen as an array of E = 32 / width
+ * elements a lane, holds eight runs of 4 E elements, one a group g:
+ *   A register r: row g + 8 (r & 1), columns 4 E (r >> 1) ..;  B register r: column g, rows 4 E r ..;
+ *   C registers 2 h, 2 h + 1 (f32): row g + 8 h, even and odd columns, so that element 2 l + e of lane l is in place. */
+typedef double row8 __attribute__((vector_size(64)));
+struct tiles {
+  double a[16][32];
+  row8 b[32];
+  double c[2][64];
+};
 
-/* E elements a register. A register r: row g + 8 (r & 1), column E t + 4 E (r >> 1); B register r: row E t + 4 E r, column g. */
-#define UNPACK(name, E, CONVERT)                                                                                      \
+#define UNPACK(name, T, E, CONVERT)                                                                                   \
   static inline void name##_a(struct warp *w, const uint32_t *x, int regs, struct tiles *q) {                         \
     for (int r = 0; r < regs; r++) {                                                                                  \
-      const uint32_t *s = ws_emu_slot(w, x[r]);                                                                       \
-      double v[E][LANES];                                                                                             \
-      for (int e = 0; e < E; e++)                                                                                     \
-        for (int l = 0; l < LANES; l++) v[e][l] = CONVERT(s[l] >> (32 / E * e & 31));                                 \
-      for (int e = 0; e < E; e++)                                                                                     \
-        for (int l = 0; l < LANES; l++) q->a[E * (l & 3) + 4 * E * (r >> 1) + e][(l >> 2) + 8 * (r & 1)] = v[e][l];   \
+      const T *s = ws_emu_slot(w, x[r]);                                                                              \
+      for (int g = 0; g < 8; g++)                                                                                     \
+        for (int j = 0; j < 4 * E; j++) q->a[g + 8 * (r & 1)][4 * E * (r >> 1) + j] = CONVERT(s[4 * E * g + j]);      \
     }                                                                                                                 \
   }                                                                                                                   \
   static inline void name##_b(struct warp *w, const uint32_t *x, int regs, struct tiles *q) {                         \
     for (int r = 0; r < regs; r++) {                                                                                  \
-      const uint32_t *s = ws_emu_slot(w, x[r]);                                                                       \
-      double v[E][LANES];                                                                                             \
-      for (int e = 0; e < E; e++)                                                                                     \
-        for (int l = 0; l < LANES; l++) v[e][l] = CONVERT(s[l] >> (32 / E * e & 31));                                 \
-      for (int e = 0; e < E; e++)                                                                                     \
-        for (int l = 0; l < LANES; l++) q->b[E * (l & 3) + 4 * E * r + e][l >> 2] = v[e][l];                          \
+      T t[4 * E][8];                                                                                                  \
+      transpose_##T(ws_emu_slot(w, x[r]), t[0], 4 * E);                                                               \
+      for (int j = 0; j < 4 * E; j++)                                                                                 \
+        for (int g = 0; g < 8; g++) q->b[4 * E * r + j][g] = CONVERT(t[j][g]);                                        \
     }                                                                                                                 \
   }
-UNPACK(f16, 2, from_f16)
-UNPACK(bf16, 2, from_bf16)
-UNPACK(tf32, 1, from_tf32)
-UNPACK(e4m3, 4, from_e4m3)
-UNPACK(e5m2, 4, from_e5m2)
-UNPACK(s8, 4, from_s8)
-UNPACK(u8, 4, from_u8)
+#define TRANSPOSE(T)                                                                                                  \
+  static inline void transpose_##T(const T *s, T *t, int n) {                                                         \
+    for (int g = 0; g < 8; g++)                                                                                       \
+      for (int j = 0; j < n; j++) t[8 * j + g] = s[n * g + j];                                                        \
+  }
+TRANSPOSE(uint8_t)
+TRANSPOSE(uint32_t)
+/* 8 x 8: three interleavings of the upper with the lower half turn index bits (row, column) into (column, row). */
+typedef uint16_t half8 __attribute__((vector_size(16)));
+static inline void transpose_uint16_t(const uint16_t *s, uint16_t *t, int n) {
+  half8 r[8], u[8];
+  (void)n;
+  memcpy(r, s, sizeof r);
+  for (int stage = 0; stage < 3; stage++) {
+    for (int i = 0; i < 4; i++) {
+      u[2 * i] = __builtin_shufflevector(r[i], r[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
+      u[2 * i + 1] = __builtin_shufflevector(r[i], r[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
+    }
+    memcpy(r, u, sizeof r);
+  }
+  memcpy(t, r, sizeof r);
+}
+UNPACK(f16, uint16_t, 2, from_f16)
+UNPACK(bf16, uint16_t, 2, from_bf16)
+UNPACK(tf32, uint32_t, 1, from_tf32)
+UNPACK(e4m3, uint8_t, 4, from_e4m3)
+UNPACK(e5m2, uint8_t, 4, from_e5m2)
+UNPACK(s8, uint8_t, 4, from_s8)
+UNPACK(u8, uint8_t, 4, from_u8)
 
 static inline void multiply(struct tiles *q, int k) {
-  for (int i = 0; i < 16; i++) {
-    double acc[8];
-    for (int n = 0; n < 8; n++) acc[n] = q->c[i][n];
+  row8 *c = (row8 *)(void *)q->c;
+  for (int i = 0; i < 16; i += 4) {
+    row8 c0 = c[i], c1 = c[i + 1], c2 = c[i + 2], c3 = c[i + 3];
     for (int j = 0; j < k; j++) {
-      double a = q->a[j][i];
-      for (int n = 0; n < 8; n++) acc[n] += a * q->b[j][n];
+      c0 += q->a[i][j] * q->b[j];
+      c1 += q->a[i + 1][j] * q->b[j];
+      c2 += q->a[i + 2][j] * q->b[j];
+      c3 += q->a[i + 3][j] * q->b[j];
     }
-    for (int n = 0; n < 8; n++) q->c[i][n] = acc[n];
+    c[i] = c0, c[i + 1] = c1, c[i + 2] = c2, c[i + 3] = c3;
   }
 }
 
@@ -143,48 +170,44 @@ static inline float round_sum(double v) {
   if (MMA_TRUNCATE && fabs((double)f) > fabs(v)) f = u2f(f2u(f) - 1);
   return canon(f);
 }
-/* C and D: register r holds row g + 8 (r >> 1), column 2 t + (r & 1); with f16 two of them share a register. */
-static inline void load_f32(struct warp *w, const uint32_t *x, struct tiles *q) {
-  for (int r = 0; r < 4; r++) {
-    const float *s = ws_emu_slot(w, x[r]);
-    for (int l = 0; l < LANES; l++) q->c[(l >> 2) + 8 * (r >> 1)][2 * (l & 3) + (r & 1)] = s[l];
+#define LOAD_C(name, T)                                                                                               \
+  static inline void name(struct warp *w, const uint32_t *x, struct tiles *q) {                                       \
+    for (int h = 0; h < 2; h++) {                                                                                     \
+      const T *even = ws_emu_slot(w, x[2 * h]), *odd = ws_emu_slot(w, x[2 * h + 1]);                                  \
+      for (int l = 0; l < LANES; l++) q->c[h][2 * l] = (double)even[l], q->c[h][2 * l + 1] = (double)odd[l];          \
+    }                                                                                                                 \
   }
-}
+LOAD_C(load_f32, float)
+LOAD_C(load_s32, int32_t)
 static inline void store_f32(struct warp *w, const uint32_t *x, const struct tiles *q) {
-  for (int r = 0; r < 4; r++) {
-    float *d = ws_emu_slot(w, x[r]);
-    for (int l = 0; l < LANES; l++) d[l] = round_sum(q->c[(l >> 2) + 8 * (r >> 1)][2 * (l & 3) + (r & 1)]);
+  for (int h = 0; h < 2; h++) {
+    float *even = ws_emu_slot(w, x[2 * h]), *odd = ws_emu_slot(w, x[2 * h + 1]);
+    INDEPENDENT
+    for (int l = 0; l < LANES; l++) even[l] = round_sum(q->c[h][2 * l]), odd[l] = round_sum(q->c[h][2 * l + 1]);
   }
 }
+/* With an f16 accumulator the even and odd column share a register: its halves are in place as they are. */
 static inline void load_f16(struct warp *w, const uint32_t *x, struct tiles *q) {
-  for (int r = 0; r < 2; r++) {
-    const uint32_t *s = ws_emu_slot(w, x[r]);
-    for (int l = 0; l < LANES; l++)
-      for (int e = 0; e < 2; e++) q->c[(l >> 2) + 8 * r][2 * (l & 3) + e] = from_f16(s[l] >> 16 * e & 0xffff);
+  for (int h = 0; h < 2; h++) {
+    const uint16_t *s = ws_emu_slot(w, x[h]);
+    for (int i = 0; i < 2 * LANES; i++) q->c[h][i] = from_f16(s[i]);
   }
 }
 static inline void store_f16(struct warp *w, const uint32_t *x, const struct tiles *q) {
-  for (int r = 0; r < 2; r++) {
-    uint32_t *d = ws_emu_slot(w, x[r]);
-    for (int l = 0; l < LANES; l++) {
-      const double *c = &q->c[(l >> 2) + 8 * r][2 * (l & 3)];
-      d[l] = d2h(c[0]) | (uint32_t)d2h(c[1]) << 16;
-    }
+  for (int h = 0; h < 2; h++) {
+    uint16_t *d = ws_emu_slot(w, x[h]);
+    for (int i = 0; i < 2 * LANES; i++) d[i] = d2h(q->c[h][i]);
   }
 }
-static inline void load_s32(struct warp *w, const uint32_t *x, struct tiles *q) {
-  for (int r = 0; r < 4; r++) {
-    const int32_t *s = ws_emu_slot(w, x[r]);
-    for (int l = 0; l < LANES; l++) q->c[(l >> 2) + 8 * (r >> 1)][2 * (l & 3) + (r & 1)] = s[l];
-  }
+/* Exact in double; without .satfinite the sum wraps. */
+static inline int32_t round_s32(double v, bool saturate) {
+  int64_t i = (int64_t)v;
+  return saturate ? (i > INT32_MAX ? INT32_MAX : i < INT32_MIN ? INT32_MIN : (int32_t)i) : (int32_t)(uint32_t)i;
 }
 static inline void store_s32(struct warp *w, const struct inst *in, const uint32_t *x, const struct tiles *q) {
   for (int r = 0; r < 4; r++) {
     int32_t *d = ws_emu_slot(w, x[r]);
-    for (int l = 0; l < LANES; l++) { /* exact in double; without .satfinite the sum wraps */
-      int64_t v = (int64_t)q->c[(l >> 2) + 8 * (r >> 1)][2 * (l & 3) + (r & 1)];
-      d[l] = in->imm ? (v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : (int32_t)v) : (int32_t)(uint32_t)v;
-    }
+    for (int l = 0; l < LANES; l++) d[l] = round_s32(q->c[r >> 1][2 * l + (r & 1)], in->imm);
   }
 }
 
