@@ -67,12 +67,44 @@ static void line_tensor(const struct ws_tensor *t, struct ws_buf *o) {
   ws_buf_printf(o, "] align %d\n", t->ndims >= 4 ? 16 : 4);
 }
 
+/* An expression with the spec's parameters put in. */
+static struct ws_expr *with_params(const struct ws_schedule *s, const struct ws_expr *e) {
+  struct ws_expr *x = WS_NEW(s->arena, struct ws_expr);
+  *x = *e;
+  x->arg = WS_NEW_N(s->arena, struct ws_expr *, e->n);
+  for (size_t i = 0; i < e->n; i++) x->arg[i] = with_params(s, e->arg[i]);
+  const struct ws_static *v = e->kind == WS_E_NAME ? ws_schedule_param(s, e->name) : NULL;
+  if (v && (v->kind == WS_ST_INT || v->kind == WS_ST_FLOAT || v->kind == WS_ST_BOOL)) {
+    x->kind = WS_E_NUMBER, x->number = v->kind == WS_ST_FLOAT ? v->f : (double)v->i, x->is_int = v->kind != WS_ST_FLOAT;
+  }
+  return x;
+}
+
+static void line_rule(const struct ws_schedule *s, const char *key, const struct ws_expr *e, struct ws_buf *o) {
+  if (!e) return;
+  ws_buf_printf(o, "// set: reference_%s ", key);
+  ws_expr_print(with_params(s, e), o);
+  ws_buf_puts(o, "\n");
+}
+
+/* The spec's own mathematics, or what a window means. */
+static void reference(const struct ws_schedule *s, struct ws_buf *o) {
+  const struct ws_rule_decl *r = &s->doc->reference;
+  line_rule(s, "score", r->score, o);
+  line_rule(s, "visible", r->visible, o);
+  line_rule(s, "sink", r->sink, o);
+  if (r->weight) ws_buf_printf(o, "// set: reference_weight %s\n", r->weight->name);
+  if (s->window && !r->visible)
+    ws_buf_printf(o, "// set: reference_visible col <= row + keys - queries and col > row + keys - queries - %d\n", s->window);
+}
+
 const char *ws_manifest_text(const struct ws_schedule *s, const struct ws_params *params) {
   static const char *const types[] = {[WS_PARAM_U64] = "u64", [WS_PARAM_U32] = "u32", [WS_PARAM_F32] = "f32"};
   struct ws_buf o = {.arena = s->arena};
   ws_buf_printf(&o, "// warpscore manifest 1\n// tool: warpscore %s\n// schedule: %s\n// entry: %s\n// target: %s\n// problem: %s\n", WS_VERSION, s->name,
                 s->name, s->target, s->problem->name);
   for (size_t i = 0; i < s->nparams; i++) line_set(&s->params[i], &o);
+  reference(s, &o);
   for (int i = 0; i < s->ntensors; i++) line_tensor(&s->tensors[i], &o);
   const struct ws_tensor *q = &s->tensors[0];
   ws_buf_printf(&o, "// scalar: scale f32 rsqrt %ld\n// multiple: heads kv_heads\n", q->fixed[q->ndims - 1]);

@@ -30,6 +30,18 @@ static const struct ws_key work_keys[] = {
 };
 static const struct ws_record work = {"work section", KEYS(work_keys), sizeof(struct ws_work), AT(ws_work, pos), NONE, NONE};
 
+static const struct ws_key rule_keys[] = {
+    {"score", WS_K_EXPR, false, AT(ws_rule_decl, score), NONE, NONE, NULL, NULL, NULL,
+     "The score of query `row` and key `col`, from s = scale * q.k; the problem's is s."},
+    {"visible", WS_K_EXPR, false, AT(ws_rule_decl, visible), NONE, NONE, NULL, NULL, NULL,
+     "Whether query `row` sees key `col`; the problem's follows its parameters."},
+    {"weight", WS_K_EXPR, false, AT(ws_rule_decl, weight), NONE, NONE, WORDS("softmax", "sigmoid"), NULL, NULL,
+     "How scores become weights; softmax if not given."},
+    {"sink", WS_K_EXPR, false, AT(ws_rule_decl, sink), NONE, NONE, NULL, NULL, NULL,
+     "One more score in the denominator of a row, without a value."},
+};
+static const struct ws_record rule = {"reference", KEYS(rule_keys), sizeof(struct ws_rule_decl), AT(ws_rule_decl, pos), NONE, NONE};
+
 static const struct ws_key tensor_keys[] = {
     {"dims", WS_K_LIST, true, AT(ws_tensor_decl, dims), AT(ws_tensor_decl, ndims), NONE, NULL, NULL, NULL,
      "Its dimensions, outermost first; the last two are the rows and columns of a tile."},
@@ -103,6 +115,8 @@ static const struct ws_key document_keys[] = {
      "What is computed: it brings tensors, scalars, lists, masks and the reference."},
     {"params", WS_K_TABLE, false, AT(ws_document, params), AT(ws_document, nparams), NONE, NULL, &param, NULL, "Values fixed at generation."},
     {"work", WS_K_SECTION, true, AT(ws_document, work), NONE, NONE, NULL, &work, NULL, "How the problem is cut into tiles, and how they are launched."},
+    {"reference", WS_K_SECTION, false, AT(ws_document, reference), NONE, NONE, NULL, &rule, NULL,
+     "What the kernel computes, where it is not the problem's own mathematics: `run` judges by it."},
     {"tensors", WS_K_TABLE, false, AT(ws_document, tensors), AT(ws_document, ntensors), NONE, NULL, &tensor, NULL, "Workspaces in global memory."},
     {"roles", WS_K_TABLE, true, AT(ws_document, roles), AT(ws_document, nroles), NONE, NULL, &role, NULL, "Groups of warps, in warp order."},
     {"buffers", WS_K_TABLE, false, AT(ws_document, buffers), AT(ws_document, nbuffers), NONE, NULL, &buffer, NULL, "Tiles in shared and tensor memory."},

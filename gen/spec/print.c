@@ -166,7 +166,7 @@ static bool given(const struct ws_key *k, const void *in) {
     case WS_K_FLAG: return FIELD(in, k->at, bool);
     case WS_K_EXPR: return FIELD(in, k->at, struct ws_expr *) != NULL;
     case WS_K_TILE: return FIELD(in, k->at, struct ws_expr *) && FIELD(in, k->at2, struct ws_expr *);
-    case WS_K_SECTION: return true;
+    case WS_K_SECTION: return FIELD((const char *)in + k->at, k->record->pos, struct ws_pos).line > 0;
     default: return FIELD(in, k->at2, size_t) > 0;
   }
 }

@@ -137,6 +137,12 @@ struct ws_work {
   struct ws_expr *ctas;       /* CTAs an SM */
 };
 
+struct ws_rule_decl {         /* reference: the spec's own mathematics, judged by `run` */
+  struct ws_pos pos;
+  struct ws_expr *score, *visible, *sink; /* over one pair of a query and a key */
+  struct ws_expr *weight;     /* name: softmax sigmoid */
+};
+
 struct ws_tensor_decl {
   const char *name;
   struct ws_pos pos;
@@ -211,6 +217,7 @@ struct ws_document {          /* one kernel */
   struct ws_param *params;
   size_t nparams;
   struct ws_work work;
+  struct ws_rule_decl reference;
   struct ws_tensor_decl *tensors;
   size_t ntensors;
   struct ws_role *roles;
