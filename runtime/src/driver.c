@@ -66,7 +66,10 @@ enum ws_status ws_rt_driver_open(const char *path, struct ws_rt_driver *d, struc
   d->library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!d->library) {
     const char *why = dlerror();
-    return ws_rt_fail(err, WS_ERR_NO_DEVICE, "the driver library cannot be opened: %s", why ? why : path);
+    if (!why) why = path;
+    if (!strncmp(why, path, strlen(path)) && strstr(why, "No such file or directory"))
+      return ws_rt_fail(err, WS_ERR_NO_DEVICE, "%s: there is no such library", path);
+    return ws_rt_fail(err, WS_ERR_NO_DEVICE, "the driver library cannot be opened: %s", why);
   }
   enum ws_status status = bind(path, d, err);
   if (!status) status = start(path, d, err);
