@@ -1,14 +1,21 @@
 /* gen/schedule: THE model. Names resolved, parameters evaluated, `each` expanded, static conditions decided, shapes, types
  * and layouts inferred, counts derived, budgets checked. The player and the lowering read this and nothing else.
  *
- * Passes, in order (each one file, one exported function in passes.h):
+ * Passes, in order (build.c runs them; passes.h declares them):
  *   params    parameters and their overrides
- *   declare   work, roles, buffers, pipelines, barriers, tensors
+ *   declare   work, tensors, roles, buffers (smem.c, tmem.c place them), rings: pipelines and barriers
  *   resolve   statements -> acts; every name becomes a pointer
- *   types     shapes, element types and layouts by a least fixpoint; operand rules
- *   groups    the N of every cp.async wait_group
- *   budget    shared memory, registers, threads
+ *   defined   names that a path leaves undefined, by instance and rank
+ *   types     shapes, element types and layouts by a least fixpoint; operand rules of products
+ *   counts    arrivals of every barrier, threads and ids of the named ones
+ *   bytes     what a TMA fill brings
+ *   groups    the N of every cp.async wait_group; async.c: the N of wgmma groups and bulk copies
+ *   budget    shared memory, TMEM, registers, threads, named barriers
  *   dump      the model as text
+ *
+ * A program is code. Shared code of a role array is one program for all instances: what depends on the instance (or, in a
+ * pair, on the rank) is a node with WS_N_INSTANCE and WS_N_RANK leaves, and ws_known() gives its value for one (rank,
+ * instance). With `code: separate`, and for `role[2]:`, each instance has a program of its own and the index is a number.
  * May include gen/base, gen/spec/syntax.h and gen/problem. */
 #ifndef WS_SCHEDULE_H
 #define WS_SCHEDULE_H
@@ -30,7 +37,7 @@ struct ws_static {
   const char *name;   /* NAME */
 };
 
-enum { WS_MAX_DIMS = 4 };
+enum { WS_MAX_DIMS = 6 };
 struct ws_tensor {
   const char *name;
   struct ws_pos pos;            /* of a workspace's declaration; line 0 for the problem's */
@@ -39,7 +46,11 @@ struct ws_tensor {
   const char *dim[WS_MAX_DIMS]; /* run-time dim by name, or NULL where fixed */
   long fixed[WS_MAX_DIMS];      /* the extent where fixed */
   int ndims, index;             /* index: among the model's tensors */
-  /* The last two dims are rows and columns of a tile; a tensor of rank 3 has one column. */
+  bool input;                   /* declared by the spec, filled by the caller */
+  bool coords;                  /* i32: a table or counter; every index is a coordinate, every tile one element */
+  int row_dim, col_dim;         /* which dims are rows and columns of a tile; -1 = it has one row, one column. All other
+                                   dims are outer: the work tile says where (batch, heads, ...), or an index does */
+  bool used;                    /* loaded, stored or read; a tensor that only names positions is not */
 };
 
 struct ws_rolem {
@@ -49,6 +60,8 @@ struct ws_rolem {
   bool is_array, one_thread, separate;
   int warps, first_warp;        /* of one instance; of instance 0 */
   int registers;                /* 0 = not given */
+  int sync_id;                  /* named barrier of `sync`, instance k has sync_id + k; 0 = the CTA's, -1 = none used */
+  int all_id;                   /* named barrier of `sync ROLE`; likewise */
 };
 
 /* Where the bytes of a shared-memory tile lie: row r, byte c of the row: r*pitch + swizzle(c). The swizzle XORs the number
@@ -72,9 +85,24 @@ struct ws_bufferm {
   long offset;                  /* of element 0, stage 0 in shared memory; the others follow */
   struct ws_smem_layout layout;
   struct ws_bufferm *over;      /* `at: NAME`: overlays that buffer */
+  bool acc8;                    /* order: acc8 */
+  int swizzle, panel;           /* TMA, wgmma and tcgen05 read panels of `panel` bytes a row, one behind the other, each swizzled in
+                                   units of `swizzle` bytes (0 = none); panel 0 = rows lie as `layout` says */
+  int tmem_cols;                /* columns of one slot */
+  int *column;                  /* TMEM: first column, by element * stages + stage */
 };
 
-enum ws_mechanism { WS_BY_THREADS, WS_BY_CP_ASYNC, WS_BY_TMA };
+/* How a statement is carried out; the executing threads decide. BULK: bulk copies between shared and global memory, or into the peer's shared memory. */
+enum ws_mechanism { WS_BY_THREADS, WS_BY_CP_ASYNC, WS_BY_TMA, WS_BY_BULK, WS_BY_MMA_SYNC, WS_BY_WGMMA, WS_BY_TCGEN05 };
+const char *ws_mechanism_name(enum ws_mechanism m);
+enum ws_barrier_scope { WS_SCOPE_CTA, WS_SCOPE_LEADER, WS_SCOPE_PAIR, WS_SCOPE_PEER };
+const char *ws_scope_name(enum ws_barrier_scope s);
+
+struct ws_endm {                /* a role at an end of a pipeline or barrier */
+  struct ws_rolem *role;
+  enum ws_unit unit;
+  struct ws_pos pos;
+};
 struct ws_pipelinem {
   const struct ws_pipeline *decl;
   const char *name;
@@ -82,6 +110,12 @@ struct ws_pipelinem {
   bool is_array;
   struct ws_bufferm *buffer;
   enum ws_mechanism by;
+  struct ws_endm *from, *to;
+  int nfrom, nto;
+  enum ws_barrier_scope full, empty;
+  bool no_empty;                /* cp.async, or `empty: none`: other synchronisation orders the reuse */
+  int *full_count, *empty_count;/* arrivals a phase, by element; 0 = that side has no mbarrier */
+  long full_at, empty_at;       /* shared-memory offset of the mbarrier of element 0, stage 0; -1 = none */
 };
 
 struct ws_barrierm {
@@ -89,6 +123,15 @@ struct ws_barrierm {
   const char *name;
   int index, count;
   bool is_array;
+  bool named, per_warp, open, manual;
+  enum ws_barrier_scope scope;
+  int stages;
+  struct ws_endm *from, *to;
+  int nfrom, nto;
+  int declared;                 /* count: n; 0 = not given */
+  int *arrivals;                /* mbarrier: arrivals a phase; named: threads that arrive or wait; by element */
+  int id, ids;                  /* named: barrier id of element 0, ids of an element (warps, if per warp, else 1) */
+  long at;                      /* mbarrier: shared-memory offset of element 0, stage 0 */
 };
 
 /* --- programs --- */
@@ -107,6 +150,7 @@ struct ws_var {                 /* a register tile */
   int nassign;
 };
 
+struct ws_node;
 struct ws_iter {                /* a loop variable: `for t in work`, `for j in kv(t)` */
   const char *name;
   struct ws_pos pos;
@@ -115,6 +159,7 @@ struct ws_iter {                /* a loop variable: `for t in work`, `for j in k
   struct ws_iter *of;           /* kv(t): t */
   enum ws_list_part { WS_ALL, WS_FIRST, WS_REST, WS_LAST } part;
   bool descending;
+  struct ws_node *from;         /* queries(t, j): the block j that its blocks are seen from; else NULL */
   bool closed;                  /* its loop has ended: the name is free again */
 };
 
@@ -124,10 +169,10 @@ struct ws_handle {              /* a slot: acquire/wait ... -> NAME */
   int index;
   struct ws_pipelinem *pipe;
   int element;                  /* of the pipeline array */
+  struct ws_node *element_at;   /* where it depends on instance or rank; `element` is then that of the first instance */
   int rows, cols;               /* as [r, c], or the buffer's */
 };
 
-struct ws_node;
 struct ws_mem {                 /* a place in memory */
   struct ws_pos pos;
   enum ws_space { WS_SMEM, WS_TMEM, WS_GLOBAL } space;
@@ -141,6 +186,12 @@ struct ws_mem {                 /* a place in memory */
   int row0, col0;               /* first row and column of the part, rows counted within the tile */
   int rows, cols;               /* extent, before the transposition */
   bool transposed;
+  bool peer;                    /* of the other CTA of the pair */
+  struct ws_node *element_at;   /* the element, where it depends on instance or rank; `element` is then that of the first one */
+  struct ws_node *row_at, *col_at; /* rows and columns to add to row0 and col0, by instance or rank; NULL = 0 */
+  struct ws_node *col_block;    /* a tensor cut in both directions: the block along its columns, of col_block_cols each */
+  int col_block_cols;
+  struct ws_node *coord[WS_MAX_DIMS]; /* coordinates given by an index: of outer dims, and of every dim of a table; else NULL */
 };
 
 enum ws_node_kind {
@@ -157,6 +208,16 @@ enum ws_node_kind {
   WS_N_NEXT,                    /* next(j, n); prev is n < 0 */
   WS_N_LEN,                     /* number of blocks of a list */
   WS_N_HAS_NEXT, WS_N_IS_FIRST, WS_N_IS_LAST, WS_N_IS_MASKED, /* predicates of a loop variable */
+  WS_N_PART,                    /* x.rows(i of n) or x.cols(a..b): a part of a value; part */
+  WS_N_INSTANCE, WS_N_RANK,     /* the instance index of shared code; the CTA's rank in the pair */
+  WS_N_COORD,                   /* t.batch, t.head ...: where the work tile is; name */
+  WS_N_QUERY,                   /* a function of the problem about the work tile, such as last_page(t); name */
+};
+
+struct ws_part {                /* rows or columns of a register tile */
+  bool given, cols;
+  int index, of;                /* the index-th of `of` equal parts; of = 0: first..last */
+  int first, last;
 };
 
 enum ws_fn {
@@ -181,6 +242,9 @@ struct ws_node {
   struct ws_var *var;
   struct ws_iter *iter;         /* ITER, NEXT, predicates; AT and LEN: the list's tile */
   const struct ws_problem_list *list; /* AT, LEN */
+  struct ws_node *from;         /* AT, LEN of queries(t, j): j */
+  const char *name;             /* COORD, QUERY */
+  struct ws_part part;          /* PART */
   struct ws_mem *mem, *mem2;
   struct ws_node **arg;
   int n;
@@ -192,24 +256,47 @@ struct ws_arm {                 /* an arm of a run-time `if`; cond NULL = else *
   struct ws_acts *body;
 };
 
+enum ws_poll { WS_POLL_ALL, WS_POLL_LEADER };
+struct ws_options {             /* with ...; 0 = not given */
+  int chunk;                    /* read, write: columns an instruction */
+  int poly, period, start;      /* exp2 in this assignment: of every `period` columns the last `poly` on the FMA pipe */
+  bool multicast;               /* load: into both CTAs */
+  bool descriptors_all;         /* product: descriptors built by all threads, not by the issuer */
+  enum ws_poll poll;            /* wait */
+  enum ws_fn red;               /* read with two results: ROWMAX; 0 = none */
+  const char *l2;               /* load: eviction hint */
+};
+
 struct ws_act {                 /* a statement with everything resolved */
   enum ws_stmt_kind kind;
   const struct ws_stmt *src;    /* text and position */
+  bool single;                  /* executed by one thread */
+  enum ws_mechanism by;         /* LOAD, STORE, REDUCE, PRODUCT, COMMIT, AWAIT */
   struct ws_var *dst;           /* ASSIGN, PRODUCT into registers */
-  struct ws_mem *to;            /* LOAD, STORE, WRITE, COPY; PRODUCT into TMEM */
-  struct ws_mem *from;          /* LOAD, STORE from memory, COPY */
-  struct ws_node *value;        /* ASSIGN, WRITE, STORE of registers */
+  struct ws_var *dst2;          /* ASSIGN2 */
+  struct ws_part dst_part;      /* x.cols(b of n) = ... */
+  struct ws_mem *to;            /* LOAD, STORE, REDUCE, WRITE, COPY; PRODUCT into TMEM; ASSIGN `D = 0` in TMEM */
+  struct ws_mem *from;          /* LOAD, STORE from memory, REDUCE, COPY; AWAIT of memory; WAIT_EQ, ARRIVE: the counter */
+  struct ws_node *value;        /* ASSIGN, WRITE, STORE of registers; WAIT_EQ, WAIT_PHASE, ARRIVE_EXPECT, INIT */
   struct ws_node *a;            /* PRODUCT: A in registers */
   struct ws_mem *a_mem, *b_mem; /* PRODUCT operands in memory */
   bool accumulate;
-  struct ws_pipelinem *pipe;    /* ACQUIRE, COMMIT, WAIT, RELEASE */
+  struct ws_pipelinem *pipe;    /* ACQUIRE, COMMIT, WAIT, RELEASE; LOAD: the ring that it fills */
   struct ws_barrierm *barrier;
   int element;
+  struct ws_node *element_at;   /* where it depends on instance or rank; `element` is then that of the first instance */
   struct ws_handle *handle;     /* bound or used */
+  struct ws_handle *handle_from;/* ASSIGN: `Qc = Qn`, a second name for a slot */
+  struct ws_var *awaited;       /* AWAIT of a register tile */
   struct ws_node *when;
-  int wait_groups;              /* WAIT of a cp.async ring: N, derived */
+  enum ws_unit unit;            /* COMMIT, RELEASE, ARRIVE: who arrives */
+  long bytes;                   /* ACQUIRE by TMA: transaction bytes of the fill, as one CTA's barrier sees them */
+  int wait_groups;              /* WAIT of a cp.async ring, AWAIT: N, derived; -1 = nothing is in flight here */
   enum ws_sync_scope sync;
+  struct ws_rolem *role;        /* SYNC of a role by name */
+  const char *fence;            /* FENCE */
   int ahead;                    /* with ahead=n */
+  struct ws_options opt;
   struct ws_iter *iter;         /* FOR */
   bool peel_first, split_masked;
   int unroll;                   /* 0 = not given */
@@ -226,6 +313,7 @@ struct ws_acts {
 struct ws_programm {
   const struct ws_program *decl;
   struct ws_rolem *role;
+  int first, count;             /* instances first .. first + count - 1 run this code */
   struct ws_acts *body;
   struct ws_var **vars;
   size_t nvars, vars_cap;
@@ -254,6 +342,10 @@ struct ws_schedule {
   struct ws_param_value *params;
   size_t nparams;
   int tile_rows;                /* rows of a work tile; 0 = all */
+  const char *tile_dim;         /* the dim that it cuts: queries, keys, packed */
+  int tile_splits;              /* splits a work tile: 1; 0 = the schedule does not split keys */
+  bool pack;                    /* pack: gqa: the rows are the queries of all heads of one kv_head */
+  bool pair;                    /* cluster: pair */
   struct ws_block_step {
     const char *dim;
     int step;
@@ -277,7 +369,11 @@ struct ws_schedule {
   struct ws_programm *programs;
   int nprograms;
   int threads;                  /* of a CTA */
-  long smem_bytes;
+  long smem_bytes;              /* in all */
+  long buffer_bytes;            /* of the buffers alone; mbarriers follow */
+  int mbarriers;
+  int named;                    /* named barriers in use, the CTA's among them */
+  int tmem_cols;                /* columns from the first to the last in use */
 };
 
 /* Builds the model of one document. NULL when it has errors (in d). */
@@ -290,6 +386,16 @@ void ws_schedule_budget(const struct ws_schedule *s, struct ws_buf *out);
 /* Helpers for whoever reads the model. */
 const struct ws_block_step *ws_schedule_block(const struct ws_schedule *s, const char *dim);
 const struct ws_static *ws_schedule_param(const struct ws_schedule *s, const char *name);
+
+/* The value of a node made of numbers, the instance index and the rank, for one instance in one CTA. False for any other node. */
+bool ws_known(const struct ws_node *x, int rank, int instance, double *value);
+/* Rows (or an element) by instance: `base` plus what `at` says. */
+int ws_index_at(int base, const struct ws_node *at, int rank, int instance);
+
+/* Walks the acts that one instance in one CTA can reach, in order: arms that instance or rank rule out are left out. */
+struct ws_act;
+typedef void ws_reach_fn(void *ctx, struct ws_act *act, int rank, int instance);
+void ws_each_reached(struct ws_acts *acts, int rank, int instance, ws_reach_fn *fn, void *ctx);
 
 /* Walks every act of a block in order, nested blocks included. */
 typedef void ws_act_fn(void *ctx, struct ws_act *act);
