@@ -1,0 +1,58 @@
+#!/bin/sh
+# Assembles generated kernels with ptxas for their own target and for the GPUs that they are also run on.
+#
+#   assemble.sh WARPSCORE ROOT LIST
+#
+# A line of LIST: `any` or `spill0`, then options and spec as `gen` takes them; {a,b} stands for a choice, every
+# combination is tried. spill0: ptxas must not spill a byte. Exit code 77 (skipped) where there is no ptxas.
+set -u
+tool=$1 list=$3
+cd "$2" || exit 1
+if [ -n "${PTXAS:-}" ]; then ptxas=$(command -v "$PTXAS"); else ptxas=$(PATH=$PATH:/usr/local/cuda/bin && command -v ptxas); fi
+if [ -z "$ptxas" ]; then
+  echo "no ptxas: nothing is assembled"
+  exit 77
+fi
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+
+# expand LINE: one line for every combination of its choices.
+expand() {
+  case $1 in
+  *'{'*'}'*)
+    before=${1%%'{'*} rest=${1#*'{'}
+    for choice in $(printf '%s' "${rest%%'}'*}" | tr ',' ' '); do printf '%s%s%s\n' "$before" "$choice" "${rest#*'}'}"; done |
+      while read -r line; do expand "$line"; done
+    ;;
+  *) printf '%s\n' "$1" ;;
+  esac
+}
+
+sed -e 's/ *#.*//' -e '/^$/d' "$list" | while read -r line; do expand "$line"; done >"$scratch/all"
+passed=0 failed=0
+while read -r want options; do
+  # shellcheck disable=SC2086 # words are split on purpose
+  if ! "$tool" gen $options -o "$scratch/k.ptx" >"$scratch/log" 2>&1; then
+    printf 'FAIL not generated: %s\n' "$options"
+    head -n 5 "$scratch/log"
+    failed=$((failed + 1))
+    continue
+  fi
+  for arch in $(sed -n 's/^\.target \([a-z0-9_]*\).*/\1/p' "$scratch/k.ptx") sm_90; do
+    if ! "$ptxas" -v -arch="$arch" "$scratch/k.ptx" -o "$scratch/k.cubin" >"$scratch/log" 2>&1; then
+      printf 'FAIL ptxas -arch=%s: %s\n' "$arch" "$options"
+      head -n 5 "$scratch/log"
+      failed=$((failed + 1))
+    elif ! grep -q 'bytes spill stores' "$scratch/log"; then
+      printf 'FAIL ptxas says nothing of spills: %s\n' "$options"
+      failed=$((failed + 1))
+    elif [ "$want" = spill0 ] && ! grep -q ' 0 bytes spill stores, 0 bytes spill loads' "$scratch/log"; then
+      printf 'FAIL %s, -arch=%s: %s\n' "$(sed -n 's/.*frame, //p' "$scratch/log" | head -n 1)" "$arch" "$options"
+      failed=$((failed + 1))
+    else
+      passed=$((passed + 1))
+    fi
+  done
+done <"$scratch/all"
+printf '%s passed, %s failed\n' "$passed" "$failed"
+[ "$failed" = 0 ] && [ "$passed" -gt 0 ]

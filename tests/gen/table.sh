@@ -1,0 +1,45 @@
+#!/bin/sh
+# The kernel table of the README is true as far as this machine can tell: every spec has its rows and every row its spec,
+# the spec has the row's target, and a row that says so is generated, assembled (where there is a ptxas) and emulated.
+#
+#   table.sh WARPSCORE ROOT
+set -u
+tool=$1
+cd "$2" || exit 1
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+if [ -n "${PTXAS:-}" ]; then ptxas=$(command -v "$PTXAS"); else ptxas=$(PATH=$PATH:/usr/local/cuda/bin && command -v ptxas); fi
+failed=0 rows=0
+fail() {
+  printf 'FAIL %s\n' "$*"
+  failed=$((failed + 1))
+}
+
+# | [NAME](SPEC) | TARGET | generated | assembled | emulated | hardware |
+sed -n 's/^| *\[\([a-z0-9_]*\)\](\(specs\/[a-z0-9_]*\.yaml\)) *| *\([a-z0-9_]*\) *| *\([^|]*[^| ]\) *| *\([^|]*[^| ]\) *| *\([^|]*[^| ]\) *| *\([^|]*[^| ]\) *|$/\1|\2|\3|\4|\5|\6|\7/p' \
+  README.md >"$scratch/rows"
+while IFS='|' read -r name spec target generated assembled emulated hardware; do
+  rows=$((rows + 1))
+  for word in "$generated" "$assembled" "$emulated"; do
+    case $word in yes | no) ;; *) fail "$name: \`$word\` is neither yes nor no" ;; esac
+  done
+  [ -n "$hardware" ] || fail "$name: nothing about hardware"
+  if ! "$tool" gen --target "$target" "$spec" -o "$scratch/k.ptx" 2>"$scratch/log"; then
+    [ "$generated" = no ] || fail "$name is not generated for $target: $(head -n 1 "$scratch/log")"
+    continue
+  fi
+  [ "$generated" = yes ] || fail "$name is generated for $target, the table says no"
+  grep -q "^// schedule: $name$" "$scratch/k.ptx" || fail "$spec is not the schedule $name"
+  if [ -n "$ptxas" ] && [ "$assembled" = yes ]; then
+    "$ptxas" -arch="$target" "$scratch/k.ptx" -o "$scratch/k.cubin" || fail "$name is not assembled for $target"
+  fi
+  if [ "$emulated" = yes ]; then
+    "$tool" run --device emu "$scratch/k.ptx" --shape b=1,hq=1,hkv=1,sq=70,sk=70 >"$scratch/log" 2>&1 || fail "$name is not emulated: $(tail -n 2 "$scratch/log")"
+  fi
+done <"$scratch/rows"
+for spec in specs/*.yaml; do
+  grep -q "|$spec|" "$scratch/rows" || fail "$spec is not in the table"
+done
+[ "$rows" -gt 0 ] || fail "the README has no table of kernels"
+echo "$rows rows"
+[ "$failed" = 0 ]
