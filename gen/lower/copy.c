@@ -14,8 +14,24 @@ static int power_of_two_below(int n) {
 /* A thread keeps one unit column in all passes, so its addresses advance by constants. Where the tile is swizzled the rows
  * of a pass are a power of two: row = pass * rows_pass + r then XORs as (pass * rows_pass) ^ r, and the few different XORs
  * of the passes are registers of their own. */
-static struct copy_map *copy_map(struct lower *l, int rows, int cols, enum ws_type t, const struct ws_smem_layout *lay, bool fill, bool everywhere,
-                                 struct ws_pos pos) {
+/* Where the thread's unit lies in shared memory, by the XOR that a pass needs. */
+static void copy_smem(struct lower *l, struct copy_map *m, const char *unit) {
+  const struct ws_smem_layout *lay = &m->layout;
+  const char **at = ws_ptx_temps(&l->px, WS_REG_B32, ws_fmt(l->arena, "%s_smem", m->name), (size_t)lay->mask + 1), *row = ws_lower_temp(l, WS_REG_B32);
+  OP(l, "copy_smem", at[0], m->row, ws_lower_int(l, lay->pitch), unit, row);
+  if (lay->mask) OP(l, "swizzle", unit, row, ws_lower_int(l, lay->shift), ws_lower_int(l, lay->mask));
+  OP(l, "add_unit", at[0], unit);
+  m->smem[0] = at[0];
+  for (int p = 1; p < m->passes && lay->mask; p++) {
+    int x = (p * m->rows_pass >> lay->shift) & lay->mask;
+    if (m->smem[x]) continue;
+    m->smem[x] = at[x];
+    OP(l, "xor_b32", at[x], at[0], ws_lower_int(l, x * 16));
+  }
+}
+
+static struct copy_map *copy_map(struct lower *l, const char *name, int rows, int cols, enum ws_type t, const struct ws_smem_layout *lay, bool fill,
+                                 bool everywhere, struct ws_pos pos) {
   int whole = cols * (int)ws_type_bits(t) / 128, units = fill ? lay->units : whole, threads = l->prog->role->warps * 32;
   for (int i = 0; i < l->maps.n; i++) {
     struct copy_map *m = (struct copy_map *)l->maps.item[i];
@@ -33,24 +49,20 @@ static struct copy_map *copy_map(struct lower *l, int rows, int cols, enum ws_ty
   if (lay->mask) m->rows_pass = power_of_two_below(m->rows_pass);
   m->active = m->rows_pass * units;
   m->passes = (rows + m->rows_pass - 1) / m->rows_pass;
-  m->id = l->ids++, m->life.everywhere = everywhere;
+  m->life.everywhere = everywhere;
   ws_lower_keep(l, &l->maps, &m->life, pos);
-  const char *n = ws_fmt(l->arena, "copy%d", m->id);
+  const char *n = m->name = ws_lower_unique(l, "%s_copy", name);
   m->row = ws_lower_named(l, WS_REG_B32, "%s_row", n);
   m->unit_bytes = ws_lower_named(l, WS_REG_B32, "%s_byte", n);
-  const char **off = ws_ptx_regs(&l->px, WS_REG_B32, ws_fmt(l->arena, "%s_smem", n), (size_t)lay->mask + 1);
   struct ws_buf *old = ws_lower_hoist(l, everywhere ? l->start : NULL);
-  ws_lower_comment(l, "copies of [%d, %d] %s: %d units of 16 bytes a row%s, %d rows a pass, %d passes", rows, cols, ws_type_name(t), units,
-                   units > whole ? ", the last one zeros" : "", m->rows_pass, m->passes);
-  OP(l, "copy_lanes", m->row, m->unit_bytes, off[0], ws_lower_int(l, units), ws_lower_int(l, lay->pitch), ws_lower_int(l, lay->shift), ws_lower_int(l, lay->mask),
-     ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B32));
-  m->smem[0] = off[0];
-  for (int p = 1; p < m->passes && lay->mask; p++) {
-    int x = (p * m->rows_pass >> lay->shift) & lay->mask;
-    if (m->smem[x]) continue;
-    m->smem[x] = off[x];
-    OP(l, "xor_b32", off[x], off[0], ws_lower_int(l, x * 16));
-  }
+  ws_lower_comment(l, "copies of %s [%d, %d] %s, and of tiles like it: %d units of 16 bytes a row%s, %d rows a pass, %d passes", name, rows, cols,
+                   ws_type_name(t), units, units > whole ? ", the last one zeros" : "", m->rows_pass, m->passes);
+  const char *unit = ws_lower_temp(l, WS_REG_B32);
+  if (units == 1)
+    OP(l, "copy_lanes_rows", m->row, m->unit_bytes);
+  else
+    OP(l, "copy_lanes", m->row, m->unit_bytes, ws_lower_int(l, units), unit);
+  if (lay->units) copy_smem(l, m, unit);
   if (m->active < threads) {
     m->idle = ws_lower_named(l, WS_REG_PRED, "%s_idle", n);
     OP(l, "compare_s32", "ge", m->idle, "%thread", ws_lower_int(l, m->active));
@@ -83,22 +95,25 @@ static struct pointer *pointer(struct lower *l, const struct ws_mem *m, const st
   }
   struct pointer *p = WS_NEW(l->arena, struct pointer);
   p->tensor = t, p->map = map;
-  int id = map->id;
   p->life.everywhere = ws_lower_in_loop(l, t, NULL);
   ws_lower_keep(l, &l->pointers, &p->life, m->pos);
-  p->base = ws_lower_named(l, WS_REG_B64, "%s_base%d", t->name, id);
-  p->pass = ws_lower_named(l, WS_REG_B64, "%s_pass%d", t->name, id);
+  const char *name = ws_lower_unique(l, "%s_by_%s", t->name, map->name);
+  p->base = ws_lower_named(l, WS_REG_B64, "%s_base", name);
+  p->pass = ws_lower_named(l, WS_REG_B64, "%s_pass", name);
   /* A block is a whole number of passes where rows_pass divides it: then its step needs no register of its own. */
   p->passes = m->block && m->block_rows % map->rows_pass == 0 ? m->block_rows / map->rows_pass : 1;
-  p->block = p->passes > 1 || !m->block ? p->pass : ws_lower_named(l, WS_REG_B64, "%s_block%d", t->name, id);
+  p->block = p->passes > 1 || !m->block ? p->pass : ws_lower_named(l, WS_REG_B64, "%s_block", name);
   int row = t->ndims >= 4 ? t->ndims - 2 : t->ndims - 1;
   struct ws_buf *old = ws_lower_hoist(l, p->life.everywhere ? l->tile_start : NULL);
-  ws_lower_comment(l, "this thread's part of %s: its first row and byte", t->name);
+  ws_lower_comment(l, "global address of this thread's first unit of %s, and bytes to the rows of the next pass", t->name);
   const char *stride = param(l, t, "stride", t->dim[row]), *wide = ws_lower_temp(l, WS_REG_B64);
-  OP(l, "pointer_base", p->base, param(l, t, "data", NULL), map->unit_bytes, wide);
+  if (map->unit_bytes)
+    OP(l, "pointer_base", p->base, param(l, t, "data", NULL), map->unit_bytes, wide);
+  else
+    OP(l, "mov_b64", p->base, param(l, t, "data", NULL));
   for (int k = 0; k < row; k++) OP(l, "pointer_add", p->base, outer_index(t->dim[k]), param(l, t, "stride", t->dim[k]), ws_lower_temp(l, WS_REG_B64));
-  const char *r = ws_lower_temp(l, WS_REG_B32);
-  OP(l, "add_s32", r, map->row, m->block ? "0" : ws_row_origin(l));
+  const char *r = map->row;
+  if (!m->block) OP(l, "add_s32", r = ws_lower_temp(l, WS_REG_B32), map->row, ws_row_origin(l));
   OP(l, "pointer_add", p->base, r, stride, ws_lower_temp(l, WS_REG_B64));
   OP(l, "mul_s64", p->pass, stride, ws_lower_int(l, map->rows_pass));
   if (p->block != p->pass) OP(l, "mul_s64", p->block, stride, ws_lower_int(l, m->block_rows));
@@ -123,11 +138,10 @@ static const char *extent_reg(const struct ws_tensor *t) {
 
 /* Rows of the tensor from row r of pass 0 to its end: row `k` of the tile exists for this thread if rows_left > k. */
 static const char *rows_left(struct lower *l, const struct ws_mem *m, const char *thread_row) {
-  const char *left = ws_lower_temp(l, WS_REG_B32);
-  if (m->block)
-    OP(l, "rows_left_block", left, extent_reg(m->tensor), ws_uniform_int(l, m->block), ws_lower_int(l, m->block_rows), ws_lower_int(l, -m->row0), thread_row);
-  else
-    OP(l, "rows_left_tile", left, extent_reg(m->tensor), ws_row_origin(l), ws_lower_int(l, m->row0), thread_row);
+  const char *left = ws_lower_temp(l, WS_REG_B32), *first = ws_row_origin(l);
+  if (m->block) OP(l, "mul_s32", first = ws_lower_temp(l, WS_REG_B32), ws_uniform_int(l, m->block), ws_lower_int(l, m->block_rows));
+  OP(l, "rows_left", left, extent_reg(m->tensor), first, thread_row);
+  if (m->row0) OP(l, "add_s32", left, left, ws_lower_int(l, -m->row0));
   return left;
 }
 
@@ -191,7 +205,7 @@ static const char *pass_guard(struct lower *l, const struct copy_map *map, int p
 void ws_lower_load(struct lower *l, struct ws_act *a) {
   const struct ws_mem *from = a->from, *to = a->to;
   if (!part_is_plain(l, to)) return;
-  struct copy_map *map = copy_map(l, to->rows, to->cols, to->buffer->type, &to->buffer->layout, true, ws_lower_in_loop(l, from->tensor, to->buffer), a->src->pos);
+  struct copy_map *map = copy_map(l, to->buffer->name, to->rows, to->cols, to->buffer->type, &to->buffer->layout, true, ws_lower_in_loop(l, from->tensor, to->buffer), a->src->pos);
   struct pointer *p = pointer(l, from, map);
   bool never = false;
   const char *skip = NULL, *cond = a->when ? ws_uniform_pred(l, a->when, &never) : NULL;
@@ -200,6 +214,7 @@ void ws_lower_load(struct lower *l, struct ws_act *a) {
     skip = ws_ptx_label(&l->px, "no_load");
     OP(l, "branch_unless", cond, skip);
   }
+  if (map->clip == map->row && whole_block(l, from)) ws_lower_note(l, "no row check: only the block at the end of %s can reach past it", from->tensor->name);
   const char *address = tile_address(l, from, p), *left = map->clip == map->row && whole_block(l, from) ? NULL : rows_left(l, from, map->clip);
   struct smem_side s = smem_side(l, to, map);
   for (int k = 0; k < map->passes; k++) {
@@ -219,7 +234,7 @@ void ws_lower_load(struct lower *l, struct ws_act *a) {
 static void store_smem(struct lower *l, struct ws_act *a) {
   const struct ws_mem *from = a->from, *to = a->to;
   if (!part_is_plain(l, from)) return;
-  struct copy_map *map = copy_map(l, from->rows, from->cols, from->buffer->type, &from->buffer->layout, false, ws_lower_in_loop(l, to->tensor, NULL), a->src->pos);
+  struct copy_map *map = copy_map(l, from->buffer->name, from->rows, from->cols, from->buffer->type, &from->buffer->layout, false, ws_lower_in_loop(l, to->tensor, NULL), a->src->pos);
   struct pointer *p = pointer(l, to, map);
   const char *address = tile_address(l, to, p), *left = rows_left(l, to, map->row);
   struct smem_side s = smem_side(l, from, map);
@@ -257,8 +272,8 @@ static void store_const(struct lower *l, struct ws_act *a) {
   const char *bits = ws_fmt(l->arena, "0x%08X", pattern(v, t));
   bool vector = to->cols == 1, everywhere = ws_lower_in_loop(l, to->tensor, NULL);
   struct ws_smem_layout plain = {.pitch = vector ? 16 : to->cols * (int)ws_type_bits(t) / 8};
-  struct copy_map *map = vector ? copy_map(l, to->rows, 4, WS_F32, &plain, false, everywhere, a->src->pos)
-                                : copy_map(l, to->rows, to->cols, t, &plain, false, everywhere, a->src->pos);
+  struct copy_map *map = vector ? copy_map(l, to->tensor->name, to->rows, 4, WS_F32, &plain, false, everywhere, a->src->pos)
+                                : copy_map(l, to->tensor->name, to->rows, to->cols, t, &plain, false, everywhere, a->src->pos);
   struct pointer *p = pointer(l, to, map);
   const char *address = tile_address(l, to, p), *left = rows_left(l, to, map->row);
   for (int k = 0; k < map->passes; k++) {
@@ -278,12 +293,14 @@ static struct copy_map *acc_map(struct lower *l, int warp_rows, int bytes, bool 
     if (m->rows == warp_rows && (m->life.everywhere || !everywhere) && !memcmp(&m->layout, &key, sizeof key)) return m;
   }
   struct copy_map *m = WS_NEW(l->arena, struct copy_map);
-  *m = (struct copy_map){.rows = warp_rows, .layout = key, .rows_pass = 8, .id = l->ids++, .life.everywhere = everywhere};
-  m->row = ws_lower_named(l, WS_REG_B32, "acc_row%d", m->id);
-  m->unit_bytes = ws_lower_named(l, WS_REG_B32, "acc_byte%d", m->id);
+  *m = (struct copy_map){.rows = warp_rows, .layout = key, .rows_pass = 8, .life.everywhere = everywhere};
+  m->name = ws_lower_unique(l, bytes ? "acc%d" : "acc", bytes);
+  m->row = ws_lower_named(l, WS_REG_B32, "%s_row", m->name);
+  m->unit_bytes = bytes ? ws_lower_named(l, WS_REG_B32, "%s_byte", m->name) : NULL;
   struct ws_buf *old = ws_lower_hoist(l, m->life.everywhere ? l->start : NULL);
-  ws_lower_comment(l, "this lane's first row and byte in an accumulator, %d rows a warp", warp_rows);
-  OP(l, "acc_lanes", m->row, m->unit_bytes, ws_lower_int(l, warp_rows), ws_lower_int(l, bytes));
+  ws_lower_comment(l, "this lane's first row of an accumulator, %d rows a warp", warp_rows);
+  OP(l, "acc_row", m->row, ws_lower_int(l, warp_rows));
+  if (bytes) OP(l, "mul_s32", m->unit_bytes, "%quad_column", ws_lower_int(l, bytes));
   ws_lower_restore(l, old);
   ws_lower_keep(l, &l->maps, &m->life, l->prog->decl->pos);
   return m;

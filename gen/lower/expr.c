@@ -210,6 +210,14 @@ static struct tile value_into(struct lower *l, struct ws_node *x, const struct t
   return t;
 }
 
+struct tile ws_lower_operand(struct lower *l, struct ws_node *x, const char *name) {
+  x = ws_rewritten(l, x);
+  if (x->kind != WS_N_OP) return ws_lower_value(l, x);
+  struct tile t = fresh(l, x);
+  t.reg = ws_ptx_temps(&l->px, WS_REG_B32, name, (size_t)t.n);
+  return value_into(l, x, &t);
+}
+
 struct tile ws_lower_value(struct lower *l, struct ws_node *x) {
   x = ws_rewritten(l, x);
   if (x->kind == WS_N_VAR) return *ws_tile_of(l, x->var);
@@ -260,6 +268,7 @@ void ws_lower_assign(struct lower *l, struct ws_acts *acts, size_t index) {
   struct tile *t = &l->var[a->dst->index];
   if (x->kind == WS_N_VAR && renames(l, acts, index, a->dst, x->var)) {
     *t = *ws_tile_of(l, x->var);
+    ws_lower_note(l, "no instruction: %s is %s here", a->dst->name, x->var->name);
     return;
   }
   *t = ws_tile_make(l, a->dst->name, a->dst->rows, a->dst->cols, a->dst->type, a->dst->layout);

@@ -38,7 +38,7 @@ static void work_loop(struct lower *l, struct ws_act *a) {
   l->iter[a->iter->index] = (struct iter_state){.index = ws_lower_named(l, WS_REG_B32, "tile"), .masked = UNKNOWN, .first = UNKNOWN};
   ws_lower_acts(l, a->body);
   l->px.out = before;
-  ws_lower_comment(l, "work tile %%ctaid.x: row tiles fastest, then heads, then batches");
+  ws_lower_comment(l, "one work tile a CTA; %%ctaid.x counts row tiles fastest, then heads, then batches");
   const char *rows = ws_lower_int(l, l->s->tile_rows), *round = ws_lower_int(l, l->s->tile_rows - 1);
   OP(l, l->s->sort_longest ? "work_tile_longest" : "work_tile", rows, round);
   if (start.n) ws_buf_add(before, start.s, start.n);

@@ -30,6 +30,27 @@ void ws_lower_comment(struct lower *l, const char *fmt, ...) {
   va_end(ap);
 }
 
+void ws_lower_note(struct lower *l, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  ws_buf_printf(l->px.out, "    // %s\n", ws_vfmt(l->arena, fmt, ap));
+  va_end(ap);
+}
+
+const char *ws_lower_unique(struct lower *l, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  const char *base = ws_vfmt(l->arena, fmt, ap), *name = base;
+  va_end(ap);
+  for (int again = 2;; again++) {
+    bool used = false;
+    for (size_t i = 0; i < l->nnames; i++) used |= !strcmp(l->names[i], name);
+    if (!used) break;
+    name = ws_fmt(l->arena, "%s_x%d", base, again);
+  }
+  return *WS_PUSH(l->arena, l->names, l->nnames, l->names_cap) = name;
+}
+
 struct ws_buf *ws_lower_hoist(struct lower *l, struct ws_buf *to) {
   struct ws_buf *old = l->px.out;
   if (to) l->px.out = to;
@@ -76,7 +97,8 @@ static struct ring_state *ring_of(struct lower *l, const struct ws_pipelinem *p,
   r->fill = ws_lower_named(l, WS_REG_B32, "%s_fill", name);
   r->drain = ws_lower_named(l, WS_REG_B32, "%s_drain", name);
   struct ws_buf *old = ws_lower_hoist(l, l->start);
-  ws_lower_comment(l, "ring %s: %d slots of %ld bytes; where the next fill and the next wait go", p->name, b->stages, b->bytes);
+  ws_lower_comment(l, "ring %s: %d slots of %ld bytes from %ld; bytes from %%smem of the slot next filled and next waited for", p->name, b->stages, b->bytes,
+                   b->offset + (long)element * b->stages * b->bytes);
   const char *first = ws_lower_int(l, b->offset + (long)element * b->stages * b->bytes);
   OP(l, "ring_start", r->fill, first);
   OP(l, "ring_start", r->drain, first);
@@ -89,6 +111,7 @@ static void take_slot(struct lower *l, struct ws_act *a, bool fill) {
   const struct ws_bufferm *b = a->pipe->buffer;
   if (b->stages == 1) {
     if (a->handle) l->handle[a->handle->index] = "";
+    if (fill) ws_lower_note(l, "no instruction: the ring has one slot");
     return;
   }
   const char *slot = a->handle ? ws_lower_named(l, WS_REG_B32, "slot_%s", a->handle->name) : ws_lower_temp(l, WS_REG_B32);
@@ -131,8 +154,21 @@ static void if_act(struct lower *l, struct ws_act *a) {
   OP(l, "label", end);
 }
 
+/* The comment behind a statement in the spec, "" if there is none. */
+static const char *spec_comment(struct lower *l, const struct ws_act *a) {
+  const struct ws_source *src = l->diags->source;
+  const char *p = src->text, *end = src->text + src->len;
+  for (unsigned line = 1; line < a->src->pos.line && p; line++) p = memchr(p, '\n', (size_t)(end - p)), p = p ? p + 1 : NULL;
+  if (!p) return "";
+  const char *nl = memchr(p, '\n', (size_t)(end - p)), *stop = nl ? nl : end;
+  for (; p + 1 < stop; p++)
+    if (p[0] == ' ' && p[1] == '#') return ws_strndup(l->arena, p + 1, (size_t)(stop - p - 1));
+  return "";
+}
+
 static void comment(struct lower *l, const struct ws_act *a) {
-  ws_buf_printf(l->px.out, "\n    // %u: %s\n", a->src->pos.line, a->src->text);
+  const char *why = spec_comment(l, a), *text = ws_fmt(l->arena, "%u: %s", a->src->pos.line, a->src->text);
+  ws_buf_printf(l->px.out, "\n    // %-*s%s%s\n", *why ? 48 : 0, text, *why ? "  " : "", why);
   OP(l, "location", ws_lower_int(l, a->src->pos.line), ws_lower_int(l, a->src->pos.col));
 }
 
@@ -192,7 +228,7 @@ static void program(struct lower *l, struct ws_programm *p, struct ws_buf *out) 
   for (size_t i = 0; i < p->nhandles; i++) l->handle[i] = "";
   l->ring = WS_NEW_N(l->arena, struct ring_state, (size_t)l->s->npipelines * 64);
   l->iter = WS_NEW_N(l->arena, struct iter_state, p->niters);
-  l->maps.n = l->frags.n = l->pointers.n = l->ids = l->depth = 0;
+  l->maps.n = l->frags.n = l->pointers.n = l->depth = 0;
   l->start = l->tile_start = &start;
   l->px.out = &start;
   const char *skip = NULL;
@@ -201,7 +237,9 @@ static void program(struct lower *l, struct ws_programm *p, struct ws_buf *out) 
     skip = ws_ptx_label(&l->px, ws_fmt(l->arena, "not_%s", p->role->name));
     OP(l, "role_enter", ws_lower_temp(l, WS_REG_PRED), ws_lower_int(l, first), ws_lower_int(l, first + p->role->warps), skip);
   }
-  OP(l, "entry_sequence", ws_lower_int(l, first * 32L));
+  WS_OP0(&l->px, "entry_sequence");
+  if (first) OP(l, "entry_role", ws_lower_int(l, first * 32L));
+  WS_OP0(&l->px, "entry_lanes");
   l->px.out = &body;
   ws_lower_acts(l, p->body);
   l->px.out = out;
@@ -211,7 +249,7 @@ static void program(struct lower *l, struct ws_programm *p, struct ws_buf *out) 
 }
 
 static void declare_fixed(struct lower *l) {
-  static const char *const b32[] = {"thread", "lane", "warp", "quad_row", "quad_column", "smem", "diagonal", "tile", "row0", "head", "batch", "kv_head"};
+  static const char *const b32[] = {"thread", "lane", "warp", "quad_row", "quad_column", "smem", "diagonal", "tile", "row0", "head", "batch", "kv_head", "row_tiles", "row_tile", "batch_head", "group"};
   for (size_t i = 0; i < sizeof b32 / sizeof *b32; i++) ws_ptx_reg(&l->px, WS_REG_B32, b32[i]);
   ws_ptx_reg(&l->px, WS_REG_PRED, "quad_first");
   ws_ptx_reg(&l->px, WS_REG_F32, "zero");
@@ -270,7 +308,11 @@ struct ws_kernel_text *ws_lower(struct ws_schedule *s, const struct ws_templates
   WS_OP0(&l->px, "finish");
   l->px.out = &out;
   struct ws_list lists[] = {param_lines(l, &params), ws_ptx_reg_lines(&l->px)};
-  const char *args[] = {ws_manifest_text(s, &params), ws_fmt(l->arena, "%d.%d", l->px.version / 10, l->px.version % 10), s->target,
+  struct ws_buf guide = {.arena = l->arena};
+  l->px.out = &guide;
+  ws_lower_guide(l, plain_path(l, spec_path));
+  l->px.out = &out;
+  const char *args[] = {ws_manifest_text(s, &params), guide.s, ws_fmt(l->arena, "%d.%d", l->px.version / 10, l->px.version % 10), s->target,
                         plain_path(l, spec_path), s->name, ws_lower_int(l, s->threads), ws_lower_int(l, s->ctas ? s->ctas : 1), all.s};
   ws_ptx_op_list(&l->px, "module", args, sizeof args / sizeof *args, lists, 2);
   if (s->diags->errors > before) return NULL;

@@ -47,6 +47,7 @@ struct keep {
 /* How threads share the 16-byte units of a tile in a copy: thread -> (row, unit), rows a pass, passes. */
 struct copy_map {
   struct lifetime life;
+  const char *name;
   int units, whole;                /* of a row: with the padding that is filled with zeros, without */
   int rows_pass, passes, active, rows;
   struct ws_smem_layout layout;
@@ -54,7 +55,6 @@ struct copy_map {
   const char *clip;                /* row, or a row past every end for threads that fill padding */
   const char *idle;                /* predicate of threads without a unit, NULL if none */
   const char *smem[8];             /* shared-memory offset in pass 0, by the XOR that later passes need; see copy.c */
-  int id;
 };
 
 /* Lane offsets of one way to read fragments from one layout. */
@@ -98,7 +98,8 @@ struct lower {
   const char **handle;             /* by handle: register with the slot's byte offset; "" = a static place */
   struct ring_state *ring;         /* by pipeline * 64 + element */
   struct keep maps, frags, pointers; /* struct copy_map, frag_map, pointer */
-  int ids;                         /* numbers in register names */
+  const char **names;              /* used by ws_lower_unique */
+  size_t nnames, names_cap;
   int depth;                       /* loops over blocks around the current statement */
   struct iter_state {              /* by loop variable */
     const char *index;             /* register: block number */
@@ -126,6 +127,10 @@ void ws_lower_restore(struct lower *l, struct ws_buf *old);
 void ws_lower_keep(struct lower *l, struct keep *k, struct lifetime *item, struct ws_pos pos); /* an error when full */
 bool ws_lower_in_loop(struct lower *l, const struct ws_tensor *t, const struct ws_bufferm *b); /* is it touched in a loop over blocks? */
 
+void ws_lower_note(struct lower *l, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* a comment inside a block */
+const char *ws_lower_unique(struct lower *l, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* a register name not used yet */
+void ws_lower_guide(struct lower *l, const char *path);                                       /* guide.c */
+
 /* tile.c */
 struct tile ws_tile_make(struct lower *l, const char *name, int rows, int cols, enum ws_type t, enum ws_layout lay);
 struct tile *ws_tile_of(struct lower *l, const struct ws_var *v);
@@ -136,6 +141,7 @@ int ws_warp_rows(const struct lower *l, int rows);
 /* expr.c */
 void ws_lower_assign(struct lower *l, struct ws_acts *acts, size_t index);
 struct tile ws_lower_value(struct lower *l, struct ws_node *x);    /* into fresh registers, or a variable's own */
+struct tile ws_lower_operand(struct lower *l, struct ws_node *x, const char *name);  /* into registers of that name */
 const char *ws_lower_vote(struct lower *l, const struct ws_node *x); /* any, all: a predicate that the warp shares */
 
 /* uniform.c */

@@ -6,11 +6,11 @@
 #include "lower.h"
 #include <string.h>
 
-/* --- lane offsets --- */
+/* --- lane addresses --- */
 
-static const char *const frag_names[] = {"frag_a", "frag_b", "frag_bt", "frag_c"};
+static const char *const frag_names[] = {"addr", "addr", "addr", "addr_out"};
 static const char *const frag_templates[] = {"lanes_a", "lanes_b", "lanes_bt", "lanes_c"};
-static const char *const frag_words[] = {"A fragments", "B fragments of a [n, k] tile", "B fragments of a [k, n] tile", "accumulator pairs"};
+static const char *const frag_words[] = {"A operands", "B operands, its rows being the columns of B", "B operands, loaded transposed", "accumulators that are written to it"};
 
 const struct frag_map *ws_frag_map(struct lower *l, enum frag_kind k, const struct ws_bufferm *b, int warp_rows) {
   const struct ws_smem_layout *lay = &b->layout;
@@ -21,14 +21,15 @@ const struct frag_map *ws_frag_map(struct lower *l, enum frag_kind k, const stru
   }
   struct frag_map *f = WS_NEW(l->arena, struct frag_map);
   *f = (struct frag_map){.kind = k, .layout = *lay, .warp_rows = warp_rows};
-  const char *name = ws_fmt(l->arena, "%s%d", frag_names[k], l->ids++);
+  const char *name = ws_lower_unique(l, "%s_%s", frag_names[k], b->name);
   f->life.everywhere = k == FRAG_C ? l->depth > 0 : ws_lower_in_loop(l, NULL, b);
   ws_lower_keep(l, &l->frags, &f->life, l->prog->decl->pos);
   struct ws_buf *old = ws_lower_hoist(l, f->life.everywhere ? l->start : NULL);
-  ws_lower_comment(l, "lane offsets of %s, rows of %d bytes%s", frag_words[k], lay->pitch, lay->mask ? ", swizzled" : "");
-  const char **reg = ws_ptx_regs(&l->px, WS_REG_B32, name, (size_t)lay->mask + 1);
-  OP(l, frag_templates[k], reg[0], ws_lower_int(l, lay->pitch), ws_lower_int(l, warp_rows), ws_lower_int(l, lay->shift), ws_lower_int(l, lay->mask),
-     ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B32));
+  ws_lower_comment(l, "this lane's address in a tile like %s, for %s", b->name, frag_words[k]);
+  const char **reg = ws_ptx_temps(&l->px, WS_REG_B32, name, (size_t)lay->mask + 1), *unit = ws_lower_temp(l, WS_REG_B32), *row = ws_lower_temp(l, WS_REG_B32);
+  OP(l, frag_templates[k], reg[0], ws_lower_int(l, lay->pitch), ws_lower_int(l, warp_rows), unit, row);
+  if (lay->mask) OP(l, "swizzle", unit, row, ws_lower_int(l, lay->shift), ws_lower_int(l, lay->mask));
+  OP(l, "add_unit", reg[0], unit);
   for (int u = 0; u <= lay->mask; u++) {
     f->offset[u] = reg[u];
     if (u && (k == FRAG_C || u % 2 == 0)) OP(l, "xor_b32", reg[u], reg[0], ws_lower_int(l, u * 16));
@@ -138,9 +139,10 @@ void ws_lower_product(struct lower *l, struct ws_act *act) {
   const struct ws_mem *b = act->b_mem, *am = act->a_mem;
   struct operands o = {.l = l, .act = act, .d = *ws_tile_of(l, act->dst), .held = act->ahead + 1};
   int ksteps = ((b->transposed ? b->cols : b->rows) + 15) / 16;
-  if (act->a)
-    o.a = ws_lower_value(l, act->a);
-  else {
+  if (act->a) {
+    if (act->a->kind != WS_N_VAR) ws_lower_note(l, "accumulators packed to 16 bits: an A operand as they stand");
+    o.a = ws_lower_operand(l, act->a, "packed");
+  } else {
     o.fa = ws_frag_map(l, FRAG_A, am->buffer, ws_warp_rows(l, am->rows));
     o.pa = place_of(l, o.fa, am, 2);
   }
@@ -148,11 +150,13 @@ void ws_lower_product(struct lower *l, struct ws_act *act) {
   o.pb = place_of(l, o.fb, b, 2);
   o.pairs = (o.d.nt + 1) / 2;
   if (o.held > ksteps) o.held = ksteps;
-  o.b = ws_ptx_regs(&l->px, WS_REG_B32, "frag_b", (size_t)(o.held * o.pairs * 4));
-  if (am) o.areg = ws_ptx_regs(&l->px, WS_REG_B32, "frag_a", (size_t)(o.held * o.d.mt * 4));
+  o.b = ws_ptx_temps(&l->px, WS_REG_B32, "bfrag", (size_t)(o.held * o.pairs * 4));
+  if (am) o.areg = ws_ptx_temps(&l->px, WS_REG_B32, "afrag", (size_t)(o.held * o.d.mt * 4));
   for (int kt = 0; kt < o.held - 1; kt++) load_a(&o, kt), load_b(&o, kt);
   for (int kt = 0; kt < ksteps; kt++) {
     if (kt + o.held - 1 < ksteps) load_a(&o, kt + o.held - 1), load_b(&o, kt + o.held - 1);
+    ws_lower_note(l, "k step %d of %d: %s %d to %d%s", kt + 1, ksteps, b->transposed ? "columns" : "rows", kt * 16, kt * 16 + 15,
+                  !act->accumulate && kt == 0 ? "; C = 0" : "");
     multiply(&o, kt, !act->accumulate && kt == 0);
   }
 }

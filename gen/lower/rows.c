@@ -73,27 +73,25 @@ const char *ws_lower_vote(struct lower *l, const struct ws_node *x) {
  * the diagonal, aligned bottom-right (row i sees keys up to i + keys - queries). */
 static const char **mask_limits(struct lower *l, const struct ws_node *x, struct extent ex) {
   const struct ws_mem *rows = x->mem, *cols = x->mem2;
-  const char **lim = WS_NEW_N(l->arena, const char *, ex.mt * 2);
-  const char *j = ws_uniform_int(l, cols->block), *seen = ws_lower_temp(l, WS_REG_B32), *diagonal = NULL;
-  const char *step = ws_lower_int(l, cols->block_rows), *part = ws_lower_int(l, -cols->row0);
-  OP(l, "mask_columns", seen, j, step, part);
-  if (l->s->causal) {
-    diagonal = ws_lower_temp(l, WS_REG_B32);
-    OP(l, "mask_diagonal", diagonal, ws_acc_row(l, ws_warp_rows(l, x->rows)), j, step, part);
-  }
+  const char **lim = ws_ptx_temps(&l->px, WS_REG_B32, "limit", (size_t)ex.mt * 2), *left = ws_lower_named(l, WS_REG_B32, "keys_left"), *diagonal = NULL;
+  const char *first = ws_lower_temp(l, WS_REG_B32);
+  OP(l, "mul_s32", first, ws_uniform_int(l, cols->block), ws_lower_int(l, cols->block_rows));
+  if (cols->row0) OP(l, "add_s32", first, first, ws_lower_int(l, cols->row0));
+  OP(l, "mask_keys", left, first);
+  if (l->s->causal) OP(l, "mask_diagonal", diagonal = ws_lower_named(l, WS_REG_B32, "to_diagonal"), ws_acc_row(l, ws_warp_rows(l, x->rows)), first);
+  const char **of = WS_NEW_N(l->arena, const char *, ex.mt * 2);
   for (int r = 0; r < ex.mt * 2; r++) {
-    lim[r] = seen;
-    if (!diagonal) continue;
-    lim[r] = ws_lower_temp(l, WS_REG_B32);
-    OP(l, "mask_row", lim[r], seen, diagonal, ws_lower_int(l, rows->row0 + r * 8 + 1));
+    of[r] = left;
+    if (diagonal) OP(l, "mask_row", of[r] = lim[r], left, diagonal, ws_lower_int(l, rows->row0 + r * 8 + 1));
   }
-  return lim;
+  return of;
 }
 
 struct tile ws_lower_mask(struct lower *l, const struct ws_node *x, const struct tile *into) {
   struct extent ex = ws_extent(l, x->rows, x->cols, x->layout);
   struct tile in = ws_lower_value(l, x->arg[0]), out = *into;
   const char **lim = mask_limits(l, x, ex);
+  ws_lower_note(l, "-inf where the column, counted from this lane's first, is at or past the limit of its row");
   const char **low = l->s->window ? WS_NEW_N(l->arena, const char *, ex.mt * 2) : NULL, *inf = ws_ptx_float(&l->px, -INFINITY);
   for (int r = 0; low && r < ex.mt * 2; r++) OP(l, "add_s32", low[r] = ws_lower_temp(l, WS_REG_B32), lim[r], ws_lower_int(l, -l->s->window));
   const char *p = ws_lower_temp(l, WS_REG_PRED), *q = ws_lower_temp(l, WS_REG_PRED);

@@ -1,5 +1,6 @@
 #include "ptx.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct ws_reg_set {
@@ -63,6 +64,19 @@ const char *ws_ptx_float(struct ws_ptx *p, double v) {
   return ws_fmt(p->arena, "0f%08X", bits);
 }
 
+/* The value of the last 0fXXXXXXXX of a line, for a comment; "" where there is none or it is zero. */
+static const char *float_comment(struct ws_ptx *p, const char *line, size_t n) {
+  for (size_t i = n; i >= 10; i--) {
+    const char *at = line + i - 10;
+    if (memcmp(at, "0f", 2) || (i < n && strspn(at + 2, "0123456789ABCDEF") != 8)) continue;
+    uint32_t bits = (uint32_t)strtoul(ws_strndup(p->arena, at + 2, 8), NULL, 16);
+    float v;
+    memcpy(&v, &bits, 4);
+    return v == 0 ? "" : ws_fmt(p->arena, "// %.9g", (double)v);
+  }
+  return "";
+}
+
 void ws_ptx_aligned(struct ws_ptx *p, const char *code) {
   enum { COLUMN = 56 };
   while (*code) {
@@ -75,6 +89,8 @@ void ws_ptx_aligned(struct ws_ptx *p, const char *code) {
         if (k + 1 < n && code[k] == '/' && code[k + 1] == '/') comment = code + k, end = i + 1;
       }
     ws_buf_add(p->out, code, end);
+    const char *value = comment ? "" : float_comment(p, code, n);
+    if (*value) ws_buf_printf(p->out, "%*s%s", (int)(end < COLUMN - 1 ? COLUMN - end : 1), "", value);
     if (comment) ws_buf_printf(p->out, "%*s%.*s", (int)(end < COLUMN - 1 ? COLUMN - end : 1), "", (int)(n - (size_t)(comment - code)), comment);
     if (code[n]) ws_buf_puts(p->out, "\n");
     code += n + (code[n] != 0);

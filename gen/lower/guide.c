@@ -1,0 +1,46 @@
+/* What stands at the head of the code for its reader: the memory map, the words, the schedule itself. */
+#include "lower.h"
+#include <string.h>
+
+static struct ws_list memory_map(struct lower *l) {
+  const struct ws_schedule *s = l->s;
+  const char **cell = WS_NEW_N(l->arena, const char *, s->nbuffers + 1);
+  size_t n = 0;
+  for (int i = 0; i < s->nbuffers; i++) {
+    const struct ws_bufferm *b = &s->buffers[i];
+    if (b->tmem) continue;
+    struct ws_buf t = {.arena = l->arena};
+    ws_buf_printf(&t, "%6ld  %s [%d, %d] %s", b->offset, b->name, b->rows, b->cols, ws_type_name(b->type));
+    if (b->count * b->stages > 1) ws_buf_printf(&t, ", %d %s of %ld bytes", b->count * b->stages, b->stages > 1 ? "slots" : "elements", b->bytes);
+    ws_buf_printf(&t, ", rows of %d bytes%s", b->layout.pitch, b->layout.mask ? ", swizzled" : "");
+    if (b->layout.mask) ws_buf_printf(&t, ": unit ^ (row%s & %d)", b->layout.shift ? ws_fmt(l->arena, " >> %d", b->layout.shift) : "", b->layout.mask);
+    cell[n++] = t.s;
+  }
+  return (struct ws_list){.n = n, .fields = 1, .cell = cell};
+}
+
+/* The source from the first role on, to the end of the document, with line numbers. */
+static struct ws_list schedule_text(struct lower *l) {
+  const struct ws_source *src = l->diags->source;
+  const char **cell = NULL;
+  size_t n = 0, cap = 0;
+  unsigned line = 1, first = l->s->nroles ? l->s->roles[0].decl->name.pos.line : 1;
+  const char *p = src->text, *end = src->text + src->len;
+  while (p < end) {
+    const char *nl = memchr(p, '\n', (size_t)(end - p));
+    size_t len = (size_t)((nl ? nl : end) - p);
+    if (line > first && len >= 3 && !memcmp(p, "---", 3)) break;
+    while (len && (p[len - 1] == ' ' || p[len - 1] == '\r')) len--;
+    if (line + 1 >= first) *WS_PUSH(l->arena, cell, n, cap) = ws_fmt(l->arena, "%4u %.*s", line, (int)len, p);
+    if (!nl) break;
+    p = nl + 1, line++;
+  }
+  return (struct ws_list){.n = n, .fields = 1, .cell = cell};
+}
+
+void ws_lower_guide(struct lower *l, const char *path) {
+  struct ws_list lists[] = {memory_map(l), schedule_text(l)};
+  const struct ws_schedule *s = l->s;
+  const char *args[] = {s->name, path, s->target, ws_lower_int(l, s->tile_rows), ws_lower_int(l, s->threads), ws_lower_int(l, s->threads / 32)};
+  ws_ptx_op_list(&l->px, "guide", args, sizeof args / sizeof *args, lists, 2);
+}
