@@ -133,7 +133,7 @@ static uint8_t place_type(const struct place *pl, const struct isa_use *u) {
     case 'q': return T_B64;
     case 'p': return T_PRED;
     case 'W': return u->type[0] == T_U16 ? T_U32 : u->type[0] == T_S16 ? T_S32 : u->type[0] == T_U32 ? T_U64 : T_S64;
-    default: return pl->code - '0' < u->ntypes ? u->type[pl->code - '0'] : T_B32;
+    default: return pl->code >= '0' && pl->code - '0' < u->ntypes ? u->type[pl->code - '0'] : T_B32;
   }
 }
 
