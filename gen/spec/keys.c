@@ -46,6 +46,8 @@ static const struct ws_key tensor_keys[] = {
     {"dims", WS_K_LIST, true, AT(ws_tensor_decl, dims), AT(ws_tensor_decl, ndims), NONE, NULL, NULL, NULL,
      "Its dimensions, outermost first; the last two are the rows and columns of a tile."},
     {"type", WS_K_EXPR, true, AT(ws_tensor_decl, type), NONE, NONE, NULL, NULL, NULL, "Its element type."},
+    {"input", WS_K_EXPR, false, AT(ws_tensor_decl, input), NONE, NONE, WORDS("true", "false"), NULL, NULL,
+     "true: the caller fills it, as the problem's own inputs; a workspace if not given."},
 };
 static const struct ws_record tensor = {"tensor", KEYS(tensor_keys), sizeof(struct ws_tensor_decl), AT(ws_tensor_decl, pos), NONE, NONE};
 
@@ -117,7 +119,7 @@ static const struct ws_key document_keys[] = {
     {"work", WS_K_SECTION, true, AT(ws_document, work), NONE, NONE, NULL, &work, NULL, "How the problem is cut into tiles, and how they are launched."},
     {"reference", WS_K_SECTION, false, AT(ws_document, reference), NONE, NONE, NULL, &rule, NULL,
      "What the kernel computes, where it is not the problem's own mathematics: `run` judges by it."},
-    {"tensors", WS_K_TABLE, false, AT(ws_document, tensors), AT(ws_document, ntensors), NONE, NULL, &tensor, NULL, "Workspaces in global memory."},
+    {"tensors", WS_K_TABLE, false, AT(ws_document, tensors), AT(ws_document, ntensors), NONE, NULL, &tensor, NULL, "Workspaces in global memory, and inputs of the schedule's own."},
     {"roles", WS_K_TABLE, true, AT(ws_document, roles), AT(ws_document, nroles), NONE, NULL, &role, NULL, "Groups of warps, in warp order."},
     {"buffers", WS_K_TABLE, false, AT(ws_document, buffers), AT(ws_document, nbuffers), NONE, NULL, &buffer, NULL, "Tiles in shared and tensor memory."},
     {"pipelines", WS_K_TABLE, false, AT(ws_document, pipelines), AT(ws_document, npipelines), NONE, NULL, &pipeline, NULL, "Rings with a full and an empty side."},

@@ -149,6 +149,7 @@ struct ws_tensor_decl {
   struct ws_expr **dims;      /* names or numbers */
   size_t ndims;
   struct ws_expr *type;
+  struct ws_expr *input;      /* true: filled by the caller */
 };
 
 struct ws_role {
