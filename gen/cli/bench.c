@@ -113,8 +113,7 @@ static int bench_shape(struct request *q, const struct ws_manifest *m, const str
   if (!ws_cli_problem_init(&p, m, shape, NULL)) return WS_CLI_REJECTED;
   float *times = malloc(sizeof *times * (size_t)q->repeat);
   int code = times && ws_cli_problem_tensors(&p) ? WS_CLI_OK : WS_CLI_INTERNAL;
-  for (int i = WS_CLI_Q; i <= WS_CLI_V && code == WS_CLI_OK; i++)
-    ws_cli_tensor_random(&p.t[i], p.shape.seed, (uint64_t)i);
+  if (code == WS_CLI_OK) ws_cli_problem_inputs(&p);
   if (code == WS_CLI_OK) code = ws_cli_problem_upload(&p, device);
   if (code == WS_CLI_OK) code = with_events(q, &p, device, kernel, times);
   if (code == WS_CLI_OK) code = check_output(&p, device);

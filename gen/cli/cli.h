@@ -171,14 +171,18 @@ struct ws_ref_tensor ws_cli_tensor_view(const struct ws_cli_tensor *t);
 /* ---- problem.c ---- */
 
 enum { WS_CLI_GUARD = 1024 }; /* bytes of an image before the tensor and behind it */
-enum { WS_CLI_Q, WS_CLI_K, WS_CLI_V, WS_CLI_O, WS_CLI_LSE, WS_CLI_TENSORS };
+/* The problem's tensors, then those that the spec brings: inputs of its own and workspaces. */
+enum { WS_CLI_Q, WS_CLI_K, WS_CLI_V, WS_CLI_O, WS_CLI_LSE, WS_CLI_TENSORS, WS_CLI_MOST = 16 };
 struct ws_cli_problem {
   const struct ws_manifest *manifest;
   struct ws_cli_shape shape;  /* nothing left open */
   int64_t d, dv;
   bool causal, base2;
   double scale;
-  struct ws_cli_tensor t[WS_CLI_TENSORS];
+  struct ws_cli_tensor t[WS_CLI_MOST];
+  int ntensors;
+  struct ws_arena arena;      /* of the rule */
+  struct ws_ref_rule rule;    /* the spec's own mathematics */
 };
 /* Checks that the kernel is one that this tool can judge and fills in what the shape leaves open. */
 bool ws_cli_problem_init(struct ws_cli_problem *p, const struct ws_manifest *m, const struct ws_cli_shape *shape,
@@ -190,6 +194,12 @@ int ws_cli_problem_launch(const struct ws_cli_problem *p, const struct ws_kernel
 int ws_cli_problem_download(struct ws_cli_problem *p, struct ws_device *device);
 void ws_cli_problem_release(struct ws_cli_problem *p, struct ws_device *device);
 struct ws_ref_attention ws_cli_problem_reference(const struct ws_cli_problem *p);
+
+void ws_cli_problem_inputs(struct ws_cli_problem *p); /* fills every input with random numbers */
+
+/* ---- rule.c ---- */
+/* Compiles what the manifest says of the spec's own mathematics; call it once the tensors are there. False: said why. */
+bool ws_cli_rule(struct ws_cli_problem *p);
 
 /* ---- judge.c ---- */
 

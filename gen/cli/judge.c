@@ -86,7 +86,7 @@ static void take_results(const struct ws_cli_problem *p, struct space *s, struct
 }
 
 static void find_damage(const struct ws_cli_problem *p, struct ws_cli_verdict *v) {
-  for (int i = 0; i < WS_CLI_TENSORS; i++) {
+  for (int i = 0; i < p->ntensors; i++) {
     int64_t first = 0;
     size_t n = ws_cli_tensor_damage(&p->t[i], &first);
     if (n && !v->damaged)

@@ -28,12 +28,6 @@ bool ws_cli_problem_init(struct ws_cli_problem *p, const struct ws_manifest *m, 
   if (p->shape.sk < 0) p->shape.sk = p->shape.sq;
   if (!ws_reference_find(info->problem))
     return ws_cli_fail(0, "problem %s: there is no reference for it", info->problem), false;
-  for (size_t i = 0; ws_manifest_tensor(m, i); i++) {
-    size_t k = 0;
-    while (k < WS_CLI_TENSORS && strcmp(names[k], ws_manifest_tensor(m, i)->name)) k++;
-    if (k == WS_CLI_TENSORS)
-      return ws_cli_fail(0, "tensor %s: attention.forward has no such tensor", ws_manifest_tensor(m, i)->name), false;
-  }
   for (int i = 0; i < WS_CLI_TENSORS; i++) {
     const struct ws_tensor_info *t = find(m, names[i]);
     if (!t || t->rank != (i == WS_CLI_LSE ? 3 : 4))
@@ -54,26 +48,64 @@ bool ws_cli_problem_init(struct ws_cli_problem *p, const struct ws_manifest *m, 
   return true;
 }
 
+static bool add_tensor(struct ws_cli_problem *p, const struct ws_tensor_info *info, const int64_t *shape) {
+  if (p->ntensors == WS_CLI_MOST) return ws_cli_fail(0, "the kernel has more than %d tensors", WS_CLI_MOST), false;
+  struct ws_cli_tensor *t = &p->t[p->ntensors];
+  if (!ws_cli_tensor_init(t, info, shape, &p->shape)) return false;
+  p->ntensors++;
+  if (info->direction != WS_IN) ws_cli_tensor_poison(t);
+  return true;
+}
+
+/* The shape of a tensor that the spec brings, from the names of its dims. */
+static bool own_shape(const struct ws_cli_problem *p, const struct ws_tensor_info *info, int64_t *shape) {
+  const struct ws_cli_shape *s = &p->shape;
+  const struct {
+    const char *name;
+    int64_t extent;
+  } dims[] = {{"batch", s->b}, {"heads", s->hq}, {"kv_heads", s->hkv}, {"queries", s->sq}, {"keys", s->sk}};
+  for (int d = 0; d < info->rank; d++) {
+    shape[d] = info->dims[d].extent;
+    if (!info->dims[d].name) continue;
+    size_t k = 0;
+    while (k < sizeof dims / sizeof *dims && strcmp(dims[k].name, info->dims[d].name)) k++;
+    if (k == sizeof dims / sizeof *dims) return ws_cli_fail(0, "tensor %s: no shape gives its dim %s", info->name, info->dims[d].name), false;
+    shape[d] = dims[k].extent;
+  }
+  return true;
+}
+
 bool ws_cli_problem_tensors(struct ws_cli_problem *p) {
   const struct ws_cli_shape *s = &p->shape;
   const int64_t shapes[WS_CLI_TENSORS][4] = {
       {s->b, s->hq, s->sq, p->d},  {s->b, s->hkv, s->sk, p->d}, {s->b, s->hkv, s->sk, p->dv},
       {s->b, s->hq, s->sq, p->dv}, {s->b, s->hq, s->sq, 0},
   };
-  for (int i = 0; i < WS_CLI_TENSORS; i++) {
-    if (!ws_cli_tensor_init(&p->t[i], find(p->manifest, names[i]), shapes[i], s)) return false;
-    if (p->t[i].info->direction != WS_IN) ws_cli_tensor_poison(&p->t[i]);
+  for (int i = 0; i < WS_CLI_TENSORS; i++)
+    if (!add_tensor(p, find(p->manifest, names[i]), shapes[i])) return false;
+  const struct ws_tensor_info *info;
+  for (size_t i = 0; (info = ws_manifest_tensor(p->manifest, i)); i++) {
+    int k = 0;
+    while (k < WS_CLI_TENSORS && strcmp(names[k], info->name)) k++;
+    int64_t shape[4];
+    if (k == WS_CLI_TENSORS && (!own_shape(p, info, shape) || !add_tensor(p, info, shape))) return false;
   }
-  return true;
+  return ws_cli_rule(p);
+}
+
+void ws_cli_problem_inputs(struct ws_cli_problem *p) {
+  for (int i = 0; i < p->ntensors; i++)
+    if (p->t[i].info->direction == WS_IN) ws_cli_tensor_random(&p->t[i], p->shape.seed, (uint64_t)i);
 }
 
 void ws_cli_problem_free(struct ws_cli_problem *p) {
-  for (int i = 0; i < WS_CLI_TENSORS; i++) ws_cli_tensor_free(&p->t[i]);
+  for (int i = 0; i < p->ntensors; i++) ws_cli_tensor_free(&p->t[i]);
+  ws_arena_free(&p->arena);
 }
 
 int ws_cli_problem_upload(struct ws_cli_problem *p, struct ws_device *device) {
   struct ws_error_info err;
-  for (int i = 0; i < WS_CLI_TENSORS; i++) {
+  for (int i = 0; i < p->ntensors; i++) {
     struct ws_cli_tensor *t = &p->t[i];
     if (!t->device && ws_memory_alloc(device, t->bytes, &t->device, &err)) return ws_cli_runtime_fail(&err);
     if (ws_memory_upload(device, t->device, t->before, t->bytes, NULL, &err)) return ws_cli_runtime_fail(&err);
@@ -83,11 +115,11 @@ int ws_cli_problem_upload(struct ws_cli_problem *p, struct ws_device *device) {
 
 int ws_cli_problem_launch(const struct ws_cli_problem *p, const struct ws_kernel *kernel, void *stream) {
   struct ws_error_info err;
-  struct ws_tensor tensors[WS_CLI_TENSORS];
+  struct ws_tensor tensors[WS_CLI_MOST];
   const struct ws_scalar scale = {"scale", p->scale};
-  for (int i = 0; i < WS_CLI_TENSORS; i++) {
+  for (int i = 0; i < p->ntensors; i++) {
     const struct ws_cli_tensor *t = &p->t[i];
-    tensors[i] = (struct ws_tensor){.name = names[i],
+    tensors[i] = (struct ws_tensor){.name = t->info->name,
                                     .data = t->device + WS_CLI_GUARD,
                                     .type = t->info->type,
                                     .rank = t->info->rank,
@@ -95,7 +127,7 @@ int ws_cli_problem_launch(const struct ws_cli_problem *p, const struct ws_kernel
                                     .stride = t->stride};
   }
   const struct ws_launch launch = {.tensors = tensors,
-                                   .ntensors = WS_CLI_TENSORS,
+                                   .ntensors = (size_t)p->ntensors,
                                    .scalars = &scale,
                                    .nscalars = ws_manifest_scalar(p->manifest, 0) != NULL,
                                    .stream = stream};
@@ -104,14 +136,14 @@ int ws_cli_problem_launch(const struct ws_cli_problem *p, const struct ws_kernel
 
 int ws_cli_problem_download(struct ws_cli_problem *p, struct ws_device *device) {
   struct ws_error_info err;
-  for (int i = 0; i < WS_CLI_TENSORS; i++)
+  for (int i = 0; i < p->ntensors; i++)
     if (ws_memory_download(device, p->t[i].after, p->t[i].device, p->t[i].bytes, NULL, &err))
       return ws_cli_runtime_fail(&err);
   return WS_CLI_OK;
 }
 
 void ws_cli_problem_release(struct ws_cli_problem *p, struct ws_device *device) {
-  for (int i = 0; i < WS_CLI_TENSORS; i++) {
+  for (int i = 0; i < p->ntensors; i++) {
     ws_memory_free(device, p->t[i].device, NULL);
     p->t[i].device = 0;
   }
@@ -128,6 +160,7 @@ struct ws_ref_attention ws_cli_problem_reference(const struct ws_cli_problem *p)
                                    .head_dim_v = p->dv,
                                    .scale = p->scale,
                                    .causal = p->causal,
+                                   .rule = p->rule.score || p->rule.visible || p->rule.sink || p->rule.sigmoid ? &p->rule : NULL,
                                    .q = ws_cli_tensor_view(&p->t[WS_CLI_Q]),
                                    .k = ws_cli_tensor_view(&p->t[WS_CLI_K]),
                                    .v = ws_cli_tensor_view(&p->t[WS_CLI_V])};

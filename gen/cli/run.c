@@ -98,12 +98,10 @@ static bool shape_of_files(const struct ws_cli_array *a, struct ws_cli_shape *s)
 
 static bool fill_inputs(struct ws_cli_problem *p, const struct ws_cli_array *files) {
   static const char *const names[] = {"--q", "--k", "--v"};
+  ws_cli_problem_inputs(p);
   for (int i = 0; i < 3; i++) {
     struct ws_cli_tensor *t = &p->t[WS_CLI_Q + i];
-    if (!files[i].data) {
-      ws_cli_tensor_random(t, p->shape.seed, (uint64_t)i);
-      continue;
-    }
+    if (!files[i].data) continue;
     if (files[i].shape[3] != t->shape[3])
       return ws_cli_fail(0, "%s: head dim %lld found, the kernel has %lld", names[i], (long long)files[i].shape[3],
                          (long long)t->shape[3]),

@@ -53,7 +53,8 @@ bool ws_cli_tensor_init(struct ws_cli_tensor *t, const struct ws_tensor_info *in
                         const struct ws_cli_shape *how) {
   memset(t, 0, sizeof *t);
   t->info = info;
-  if (info->rank > 4) return ws_cli_fail(0, "tensor %s: rank %d found, at most 4 can be run", info->name, info->rank), false;
+  if (info->rank > 4)
+    return ws_cli_fail(0, "tensor %s: rank %d found, at most 4 can be run", info->name, info->rank), false;
   if (!ws_ref_type_find(ws_dtype_name(info->type), &t->type))
     return ws_cli_fail(0, "tensor %s: type %s cannot be judged yet", info->name, ws_dtype_name(info->type)), false;
   memcpy(t->shape, shape, sizeof *shape * (size_t)info->rank);
