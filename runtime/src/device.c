@@ -123,7 +123,7 @@ static enum ws_status open_emulator(const struct ws_device_options *options, str
 /* ---- the best device for a kernel ---- */
 
 static bool runs_on(const struct ws_manifest *m, int major, int minor) {
-  return !m || ws_rt_target_runs(m->info.target, major, minor, false, NULL, 0);
+  return !m || ws_rt_target_runs(m->info.target, major, minor, NULL, 0);
 }
 
 /* The GPU of the highest compute capability that can run the kernel, the one with more multiprocessors among equals;
@@ -208,8 +208,7 @@ enum ws_status ws_device_open(const char *name, const struct ws_manifest *m, con
     return ws_rt_fail(err, WS_ERR_ARGUMENT, "device '%.80s': expected cuda:N, emu or best", name);
   enum ws_status status = open_cuda(options, ordinal, out, err);
   char reason[64];
-  if (status || !m ||
-      ws_rt_target_runs(m->info.target, (*out)->info.major, (*out)->info.minor, false, reason, sizeof reason))
+  if (status || !m || ws_rt_target_runs(m->info.target, (*out)->info.major, (*out)->info.minor, reason, sizeof reason))
     return status;
   status = ws_rt_fail(err, WS_ERR_UNSUPPORTED, "kernel %s for %s needs %s; %s (%s) has %d.%d", m->info.entry,
                       m->info.target, reason, (*out)->name, (*out)->model, (*out)->info.major, (*out)->info.minor);

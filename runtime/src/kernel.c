@@ -19,7 +19,7 @@ static enum ws_status check_device(const struct ws_manifest *m, const struct ws_
                                    struct ws_error_info *err) {
   const struct ws_kernel_info *k = &m->info;
   char reason[64];
-  bool runs = ws_rt_target_runs(k->target, d->info.major, d->info.minor, cubin, reason, sizeof reason);
+  bool runs = ws_rt_target_runs(k->target, d->info.major, d->info.minor, reason, sizeof reason);
   if (!runs && !d->info.emulator) /* the emulator judges by instruction: its loader names what it cannot run */
     return ws_rt_fail(err, WS_ERR_UNSUPPORTED, "kernel %s for %s needs %s; %s (%s) has %d.%d", k->entry, k->target,
                       reason, d->name, d->model, d->info.major, d->info.minor);
@@ -33,13 +33,18 @@ static enum ws_status check_device(const struct ws_manifest *m, const struct ws_
 
 static enum ws_status refused(struct ws_kernel *k, ws_cu_result result, const char *log, struct ws_error_info *err) {
   const struct ws_device *d = k->device;
+  if (result == WS_CUDA_ERROR_NO_BINARY_FOR_GPU)
+    return ws_rt_fail(
+        err, WS_ERR_UNSUPPORTED,
+        "kernel %s: there is no machine code for %s (%s, compute capability %d.%d) in it: assemble it with "
+        "ptxas -arch=sm_%d%d, or load the PTX",
+        k->manifest->info.entry, d->name, d->model, d->info.major, d->info.minor, d->info.major, d->info.minor);
   enum ws_status status =
       ws_rt_driver_fail(&d->driver, result, err, "%s: loading kernel %s", d->name, k->manifest->info.entry);
   switch (result) {
   case WS_CUDA_ERROR_INVALID_PTX:
   case WS_CUDA_ERROR_INVALID_IMAGE:
   case WS_CUDA_ERROR_INVALID_SOURCE: status = WS_ERR_COMPILE; break;
-  case WS_CUDA_ERROR_NO_BINARY_FOR_GPU:
   case WS_CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
   case WS_CUDA_ERROR_JIT_COMPILER_NOT_FOUND:
   case WS_CUDA_ERROR_JIT_COMPILATION_DISABLED: status = WS_ERR_UNSUPPORTED; break;

@@ -91,7 +91,7 @@ static enum ws_status entry_value(struct ws_rt_reader *r) {
 static enum ws_status target_value(struct ws_rt_reader *r) {
   if (name_value(r, &r->m->info.target)) return WS_ERR_MANIFEST;
   char reason[64];
-  ws_rt_target_runs(r->m->info.target, 0, 0, false, reason, sizeof reason);
+  ws_rt_target_runs(r->m->info.target, 0, 0, reason, sizeof reason);
   if (!*reason) return ws_rt_bad_line(r, "target: '%.80s' is no target: expected sm_80 or the like", r->m->info.target);
   return WS_OK;
 }

@@ -135,7 +135,7 @@ enum ws_status ws_rt_enter(const struct ws_device *device, bool *pushed, struct 
 void ws_rt_leave(const struct ws_device *device, bool pushed);
 
 /* Whether a kernel for `target` runs on compute capability major.minor; reason (may be NULL) says what it needs. */
-bool ws_rt_target_runs(const char *target, int major, int minor, bool exact_code, char *reason, size_t size);
+bool ws_rt_target_runs(const char *target, int major, int minor, char *reason, size_t size);
 /* The newest PTX version (10 * major + minor) that a driver of this CUDA version compiles; 0 = not known. */
 int ws_rt_ptx_of_driver(int driver_version);
 enum ws_status ws_rt_check_ptx_version(const struct ws_kernel_info *kernel, int driver_version, struct ws_error_info *err);

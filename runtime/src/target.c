@@ -8,9 +8,8 @@ static void say(char *out, size_t size, const char *fmt, int major, int minor) {
 }
 
 /* PTX ISA, PTX Module Directives: .target. sm_XY runs on X.Y and later, sm_XYa on X.Y alone, sm_XYf on X.Y and later
- * members of the same family. Machine code (exact_code) runs on the same major, the same minor or a later one.
- * A word that is no target leaves reason empty. */
-bool ws_rt_target_runs(const char *target, int major, int minor, bool exact_code, char *reason, size_t size) {
+ * members of the same family. A word that is no target leaves reason empty. */
+bool ws_rt_target_runs(const char *target, int major, int minor, char *reason, size_t size) {
   if (reason && size) *reason = 0;
   size_t n = strlen(target);
   if (n < 5 || n > 7 || memcmp(target, "sm_", 3)) return false;
@@ -30,7 +29,7 @@ bool ws_rt_target_runs(const char *target, int major, int minor, bool exact_code
     say(reason, size, "compute capability %d.%d exactly", x, y);
     return major == x && minor == y;
   }
-  if (suffix == 'f' || exact_code) {
+  if (suffix == 'f') {
     say(reason, size, "compute capability %d.%d or a later one of the same family", x, y);
     return major == x && minor >= y;
   }

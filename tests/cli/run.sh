@@ -85,6 +85,17 @@ expect 0 'compared  O within 0 ulps (0 elements differ)' $run "$work/k64.ptx" --
 expect 0 '"pass": true' $run "$work/k64.ptx" --shape sq=64 --shape sq=65 --format json --stats
 that '[ "$(head -c 1 "$work/out")" = "{" ] && [ "$(grep -c "\"plain_frobenius\"" "$work/out")" -eq 4 ]' 'json has both shapes and nothing else'
 
+# ---- the emulator in the place of the driver: what is said about GPUs, and bench ----
+mkdir "$work/gpu" && ln -s "$WARPSCORE_EMU" "$work/gpu/libcuda.so.1"
+gpu="env LD_LIBRARY_PATH=$work/gpu $tool"
+expect 0 'device    cuda:0: warpscore CPU emulator (the best of 1 GPU)' $gpu run "$work/k64.ptx" --shape sq=64 --compare emu
+expect 0 'TFLOP/s' $gpu bench "$work/k64.ptx" --shape sq=64 --shape sq=100,hq=4,hkv=1,pad=8 --repeat 3 --warmup 1
+that '[ "$(grep -c "^b=1,hq=" "$work/out")" -eq 2 ]' 'bench prints a line a shape'
+expect 0 '"ptx_fnv1a"' $gpu bench "$work/c64.ptx" --shape sq=64 --repeat 2 --warmup 0 --format json
+expect 1 'must be a multiple of hkv' $gpu bench "$work/k64.ptx" --shape hq=5,hkv=2
+expect 4 'no such device' $gpu run "$work/k64.ptx" --device cuda:5
+expect 2 '--repeat' $gpu bench "$work/k64.ptx" --repeat 0
+
 # ---- kernels that lie ----
 sed 's/ex2.approx.ftz.f32/neg.f32/; s/ex2.approx.f32/neg.f32/' "$work/k64.ptx" >"$work/wrong.ptx"
 that '! cmp -s "$work/k64.ptx" "$work/wrong.ptx"' 'an instruction was exchanged'
