@@ -7,6 +7,7 @@
 # combination is tried. spill0: ptxas must not spill a byte. Exit code 77 (skipped) where there is no ptxas.
 set -u
 tool=$1 list=$3
+. "$(dirname "$0")/../expand.sh"
 cd "$2" || exit 1
 if [ -n "${PTXAS:-}" ]; then ptxas=$(command -v "$PTXAS"); else ptxas=$(PATH=$PATH:/usr/local/cuda/bin && command -v ptxas); fi
 if [ -z "$ptxas" ]; then
@@ -16,19 +17,7 @@ fi
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 
-# expand LINE: one line for every combination of its choices.
-expand() {
-  case $1 in
-  *'{'*'}'*)
-    before=${1%%'{'*} rest=${1#*'{'}
-    for choice in $(printf '%s' "${rest%%'}'*}" | tr ',' ' '); do printf '%s%s%s\n' "$before" "$choice" "${rest#*'}'}"; done |
-      while read -r line; do expand "$line"; done
-    ;;
-  *) printf '%s\n' "$1" ;;
-  esac
-}
-
-sed -e 's/ *#.*//' -e '/^$/d' "$list" | while read -r line; do expand "$line"; done >"$scratch/all"
+expand_list "$list" >"$scratch/all"
 passed=0 failed=0
 while read -r want options; do
   # shellcheck disable=SC2086 # words are split on purpose
