@@ -59,6 +59,7 @@ static bool add_tensor(struct ws_cli_problem *p, const struct ws_tensor_info *in
 
 /* The shape of a tensor that the spec brings, from the names of its dims. */
 static bool own_shape(const struct ws_cli_problem *p, const struct ws_tensor_info *info, int64_t *shape) {
+  if (info->rank > 4) return ws_cli_fail(0, "tensor %s: rank %d found, at most 4 can be run", info->name, info->rank), false;
   const struct ws_cli_shape *s = &p->shape;
   const struct {
     const char *name;
