@@ -136,7 +136,8 @@ static enum ws_status read_code(struct ws_rt_reader *r) {
       info->ptx_major = (uint32_t)major;
       info->ptx_minor = (uint32_t)minor;
     } else if (directive(s, n, ".target", &c)) {
-      if (!ws_rt_take_name(&c, &target, &n) || !ws_rt_equal(target, n, info->target))
+      if (!ws_rt_take_name(&c, &target, &n)) target = "", n = 0;
+      if (!ws_rt_equal(target, n, info->target))
         return ws_rt_fail(r->err, WS_ERR_MANIFEST,
                           "line %d: '.target %.*s' found, but the manifest says target %s: the file was altered",
                           r->line, ws_rt_shown(n), target, info->target);

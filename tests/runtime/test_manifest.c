@@ -131,6 +131,8 @@ static const struct {
     {"set: causal false", "set: causal", "manifest line 8: set: the value is missing"},
     {".target sm_80", ".target sm_90a",
      "line 49: '.target sm_90a' found, but the manifest says target sm_80: the file was altered"},
+    {".target sm_80", ".target , sm_80",
+     "line 49: '.target ' found, but the manifest says target sm_80: the file was altered"},
     {".version 7.0", ".version seven", "line 48: '.version' without a version"},
     {".version 7.0\n", "", "line 48: '.target' before '.version'"},
     {".target sm_80\n", "", "the code behind the manifest has no '.version' and '.target' lines"},
