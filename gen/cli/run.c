@@ -46,7 +46,7 @@ struct request {
   double scale;
 };
 
-struct session { /* one device with the kernel loaded */
+struct loaded { /* one device with the kernel loaded */
   struct ws_device *device;
   struct ws_kernel *kernel;
 };
@@ -57,13 +57,12 @@ static double seconds(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void close_session(struct session *s) {
+static void unload(struct loaded *s) {
   ws_kernel_free(s->kernel);
   ws_device_close(s->device);
 }
 
-static int open_session(struct session *s, const char *device, const struct ws_manifest *m,
-                        const struct ws_cli_text *text) {
+static int load_on(struct loaded *s, const char *device, const struct ws_manifest *m, const struct ws_cli_text *text) {
   struct ws_error_info err;
   memset(s, 0, sizeof *s);
   int code = ws_cli_open_device(device, m, &s->device);
@@ -202,7 +201,7 @@ static json_t *result_json(const struct result *r) {
   return j;
 }
 
-static void print_head(const struct ws_manifest *m, const struct session *s) {
+static void print_head(const struct ws_manifest *m, const struct loaded *s) {
   const struct ws_kernel_info *k = ws_manifest_kernel(m);
   const struct ws_device_info *d = ws_device_get_info(s->device);
   const struct ws_kernel_resources *r = ws_kernel_get_resources(s->kernel);
@@ -216,14 +215,14 @@ static void print_head(const struct ws_manifest *m, const struct session *s) {
 
 /* ---- the emulator's counters ---- */
 
-static void reset_stats(const struct session *s) {
+static void reset_stats(const struct loaded *s) {
   void (*reset)(void);
   void *symbol = ws_device_symbol(s->device, "wsemuResetStats");
   memcpy(&reset, &symbol, sizeof reset);
   if (reset) reset();
 }
 
-static bool read_stats(const struct session *s, struct wsemu_stats *out) {
+static bool read_stats(const struct loaded *s, struct wsemu_stats *out) {
   int (*get)(struct wsemu_stats *);
   void *symbol = ws_device_symbol(s->device, "wsemuGetStats");
   memcpy(&get, &symbol, sizeof get);
@@ -255,7 +254,7 @@ static json_t *stats_json(const struct wsemu_stats *s) {
 
 /* ---- running ---- */
 
-static int execute(struct ws_cli_problem *p, const struct session *s, double *time) {
+static int execute(struct ws_cli_problem *p, const struct loaded *s, double *time) {
   struct ws_error_info err;
   int code = ws_cli_problem_upload(p, s->device);
   double start = seconds();
@@ -267,7 +266,7 @@ static int execute(struct ws_cli_problem *p, const struct session *s, double *ti
   return code;
 }
 
-static int compare(struct result *r, const struct ws_cli_array *files, const struct session *other) {
+static int compare(struct result *r, const struct ws_cli_array *files, const struct loaded *other) {
   struct ws_cli_problem twin;
   double time;
   int code = WS_CLI_INTERNAL;
@@ -283,7 +282,7 @@ static int compare(struct result *r, const struct ws_cli_array *files, const str
 }
 
 static int run_shape(struct request *q, const struct ws_manifest *m, const struct ws_cli_shape *given,
-                     const struct ws_cli_array *files, const struct session *sessions, struct result *r) {
+                     const struct ws_cli_array *files, const struct loaded *loaded, struct result *r) {
   struct ws_cli_shape shape = *given;
   memset(r, 0, sizeof *r);
   if (!shape_of_files(files, &shape)) return WS_CLI_USAGE;
@@ -294,23 +293,23 @@ static int run_shape(struct request *q, const struct ws_manifest *m, const struc
   else if (!fill_inputs(&r->problem, files))
     code = WS_CLI_USAGE;
   else
-    code = execute(&r->problem, &sessions[0], &r->seconds);
+    code = execute(&r->problem, &loaded[0], &r->seconds);
   if (code == WS_CLI_OK && !ws_cli_judge(&r->problem, &r->verdict))
     code = ws_cli_fail(WS_CLI_INTERNAL, "out of memory");
   r->pass = r->verdict.pass;
-  if (code == WS_CLI_OK && q->compare) code = compare(r, files, &sessions[1]);
+  if (code == WS_CLI_OK && q->compare) code = compare(r, files, &loaded[1]);
   if (code == WS_CLI_OK && q->out && !write_output(&r->problem.t[WS_CLI_O], q->out)) code = WS_CLI_INTERNAL;
   if (code == WS_CLI_OK && q->lse && !write_output(&r->problem.t[WS_CLI_LSE], q->lse)) code = WS_CLI_INTERNAL;
   return code;
 }
 
 static int run_shapes(struct request *q, const struct ws_manifest *m, const struct ws_cli_array *files,
-                      const struct session *sessions, json_t *results) {
+                      const struct loaded *loaded, json_t *results) {
   int code = WS_CLI_OK;
   size_t failed = 0;
   for (size_t i = 0; i < q->shapes.n && code == WS_CLI_OK; i++) {
     struct result r;
-    code = run_shape(q, m, &q->shapes.list[i], files, sessions, &r);
+    code = run_shape(q, m, &q->shapes.list[i], files, loaded, &r);
     if (code != WS_CLI_OK) {
       char shape[256];
       ws_cli_print_shape(&q->shapes.list[i], shape, sizeof shape);
@@ -330,19 +329,19 @@ static int run_shapes(struct request *q, const struct ws_manifest *m, const stru
 
 static int run_kernel(struct request *q, const struct ws_cli_text *text, const struct ws_manifest *m,
                       const struct ws_cli_array *files) {
-  struct session sessions[2] = {{0}};
+  struct loaded loaded[2] = {{0}};
   struct wsemu_stats stats;
   json_t *root = json_object(), *results = json_array();
   json_object_set(root, "results", results);
-  int code = open_session(&sessions[0], q->device, m, text);
-  if (code == WS_CLI_OK && q->compare) code = open_session(&sessions[1], q->compare, m, text);
+  int code = load_on(&loaded[0], q->device, m, text);
+  if (code == WS_CLI_OK && q->compare) code = load_on(&loaded[1], q->compare, m, text);
   if (code == WS_CLI_OK) {
-    const struct ws_device_info *d = ws_device_get_info(sessions[0].device);
-    if (!q->spec.json) print_head(m, &sessions[0]);
+    const struct ws_device_info *d = ws_device_get_info(loaded[0].device);
+    if (!q->spec.json) print_head(m, &loaded[0]);
     json_object_set_new(root, "device", json_pack("{s:s, s:s}", "name", d->name, "model", d->model));
-    reset_stats(&sessions[0]);
-    code = run_shapes(q, m, files, sessions, results);
-    bool counted = q->stats && read_stats(&sessions[0], &stats);
+    reset_stats(&loaded[0]);
+    code = run_shapes(q, m, files, loaded, results);
+    bool counted = q->stats && read_stats(&loaded[0], &stats);
     if (counted && q->spec.json)
       json_object_set_new(root, "stats", stats_json(&stats));
     else if (counted)
@@ -354,8 +353,8 @@ static int run_kernel(struct request *q, const struct ws_cli_text *text, const s
   }
   json_decref(results);
   json_decref(root);
-  close_session(&sessions[0]);
-  close_session(&sessions[1]);
+  unload(&loaded[0]);
+  unload(&loaded[1]);
   return code;
 }
 
