@@ -82,7 +82,7 @@ static const char *param(struct lower *l, const struct ws_tensor *t, const char 
 }
 
 /* The registers behind the indices of a tensor's outer dims. */
-static const char *outer_index(const char *dim) {
+const char *ws_outer_index(const char *dim) {
   return !strcmp(dim, "batch") ? "%batch" : !strcmp(dim, "kv_heads") ? "%kv_head" : "%head";
 }
 
@@ -103,7 +103,7 @@ static struct pointer *pointer(struct lower *l, const struct ws_mem *m, const st
   /* A block is a whole number of passes where rows_pass divides it: then its step needs no register of its own. */
   p->passes = m->block && m->block_rows % map->rows_pass == 0 ? m->block_rows / map->rows_pass : 1;
   p->block = p->passes > 1 || !m->block ? p->pass : ws_lower_named(l, WS_REG_B64, "%s_block", name);
-  int row = t->ndims >= 4 ? t->ndims - 2 : t->ndims - 1;
+  int row = t->row_dim;
   struct ws_buf *old = ws_lower_hoist(l, p->life.everywhere ? l->tile_start : NULL);
   ws_lower_comment(l, "global address of this thread's first unit of %s, and bytes to the rows of the next pass", t->name);
   const char *stride = param(l, t, "stride", t->dim[row]), *wide = ws_lower_temp(l, WS_REG_B64);
@@ -111,7 +111,9 @@ static struct pointer *pointer(struct lower *l, const struct ws_mem *m, const st
     OP(l, "pointer_base", p->base, param(l, t, "data", NULL), map->unit_bytes, wide);
   else
     OP(l, "mov_b64", p->base, param(l, t, "data", NULL));
-  for (int k = 0; k < row; k++) OP(l, "pointer_add", p->base, outer_index(t->dim[k]), param(l, t, "stride", t->dim[k]), ws_lower_temp(l, WS_REG_B64));
+  for (int k = 0; k < t->ndims; k++)
+    if (k != row && k != t->col_dim && t->dim[k])
+      OP(l, "pointer_add", p->base, ws_outer_index(t->dim[k]), param(l, t, "stride", t->dim[k]), ws_lower_temp(l, WS_REG_B64));
   const char *r = map->row;
   if (!m->block) OP(l, "add_s32", r = ws_lower_temp(l, WS_REG_B32), map->row, ws_row_origin(l));
   OP(l, "pointer_add", p->base, r, stride, ws_lower_temp(l, WS_REG_B64));
@@ -131,16 +133,13 @@ static bool whole_block(const struct lower *l, const struct ws_mem *m) {
   return n <= 0 && l->iter[b->iter->index].masked == NO;
 }
 
-static const char *extent_reg(const struct ws_tensor *t) {
-  const char *dim = t->dim[t->ndims >= 4 ? t->ndims - 2 : t->ndims - 1];
-  return !strcmp(dim, "keys") ? "%keys" : "%queries";
-}
+const char *ws_lower_extent(struct lower *l, const char *dim) { return ws_lower_named(l, WS_REG_B32, "%s", dim); }
 
 /* Rows of the tensor from row r of pass 0 to its end: row `k` of the tile exists for this thread if rows_left > k. */
 static const char *rows_left(struct lower *l, const struct ws_mem *m, const char *thread_row) {
   const char *left = ws_lower_temp(l, WS_REG_B32), *first = ws_row_origin(l);
   if (m->block) OP(l, "mul_s32", first = ws_lower_temp(l, WS_REG_B32), ws_uniform_int(l, m->block), ws_lower_int(l, m->block_rows));
-  OP(l, "rows_left", left, extent_reg(m->tensor), first, thread_row);
+  OP(l, "rows_left", left, ws_lower_extent(l, m->tensor->dim[m->tensor->row_dim]), first, thread_row);
   if (m->row0) OP(l, "add_s32", left, left, ws_lower_int(l, -m->row0));
   return left;
 }
@@ -154,10 +153,10 @@ static const char *tile_address(struct lower *l, const struct ws_mem *m, const s
     OP(l, "pointer_block", a, p->base, steps, p->block, ws_lower_temp(l, WS_REG_B64));
   } else
     OP(l, "mov_b64", a, p->base);
-  int row = m->tensor->ndims >= 4 ? m->tensor->ndims - 2 : m->tensor->ndims - 1;
-  if (m->row0 || m->col0)
-    OP(l, "pointer_part", a, ws_lower_int(l, m->row0), param(l, m->tensor, "stride", m->tensor->dim[row]),
-       ws_lower_int(l, m->col0 * (long)ws_type_bits(m->tensor->type) / 8));
+  long bytes = (long)ws_type_bits(m->tensor->type) / 8;
+  if (m->row0) OP(l, "pointer_rows", a, ws_lower_int(l, m->row0), param(l, m->tensor, "stride", m->tensor->dim[m->tensor->row_dim]));
+  if (m->col0) OP(l, "add_s64", a, a, ws_lower_int(l, m->col0 * bytes));
+  if (m->col_block) OP(l, "pointer_cols", a, ws_uniform_int(l, m->col_block), ws_lower_int(l, m->col_block_cols * bytes), ws_lower_temp(l, WS_REG_B64));
   return a;
 }
 
@@ -308,30 +307,41 @@ static struct copy_map *acc_map(struct lower *l, int warp_rows, int bytes, bool 
 
 const char *ws_acc_row(struct lower *l, int warp_rows) { return acc_map(l, warp_rows, 0, l->depth > 0)->row; }
 
+struct acc_access ws_acc_access(struct lower *l, const struct ws_mem *m, bool vector) {
+  const struct ws_tensor *t = m->tensor;
+  struct copy_map *map = acc_map(l, ws_warp_rows(l, m->rows), vector ? 0 : (int)ws_type_bits(t->type) / 8, ws_lower_in_loop(l, t, NULL));
+  struct pointer *p = pointer(l, m, map);
+  struct acc_access a = {.address = tile_address(l, m, p), .pass = p->pass, .rows_left = rows_left(l, m, map->row)};
+  if (vector || t->col_dim < 0 || !t->dim[t->col_dim]) return a;
+  const char *first = ws_lower_temp(l, WS_REG_B32); /* columns are a run-time dim: they end somewhere, too */
+  OP(l, "mul_s32", first, m->col_block ? ws_uniform_int(l, m->col_block) : "0", ws_lower_int(l, m->col_block_cols));
+  if (m->col0) OP(l, "add_s32", first, first, ws_lower_int(l, m->col0));
+  OP(l, "rows_left", a.cols_left = ws_lower_temp(l, WS_REG_B32), ws_lower_extent(l, t->dim[t->col_dim]), first, "%quad_column");
+  return a;
+}
+
 /* Registers to global memory by the owner of each element; of a row vector, by the first lane of its quad. */
 static void store_registers(struct lower *l, struct ws_act *a) {
   const struct ws_mem *to = a->to;
   struct tile v = ws_lower_value(l, a->value);
   int bytes = (int)ws_type_bits(to->tensor->type) / 8;
-  struct copy_map *map = acc_map(l, ws_warp_rows(l, to->rows), v.nt ? bytes : 0, ws_lower_in_loop(l, to->tensor, NULL));
-  struct pointer *p = pointer(l, to, map);
-  const char *address = tile_address(l, to, p), *left = rows_left(l, to, map->row);
+  struct acc_access at = ws_acc_access(l, to, !v.nt);
   for (int r = 0; r < v.mt * 2; r++) {
     const char *in = ws_lower_temp(l, WS_REG_PRED);
-    OP(l, "row_exists", in, left, ws_lower_int(l, r * 8));
+    OP(l, "row_exists", in, at.rows_left, ws_lower_int(l, r * 8));
     if (!v.nt) {
       OP(l, "and_pred", in, in, "%quad_first");
-      OP(l, "store_f32", in, address, v.reg[r]);
+      OP(l, "store_f32", in, at.address, v.reg[r]);
     }
     for (int ni = 0; ni < v.nt; ni++) {
       const char *imm = ws_lower_int(l, ni * 8L * bytes);
       int e = (r / 2 * v.nt + ni) * 4 + r % 2 * 2;
       if (v.packed)
-        OP(l, "store_pair16", in, address, imm, v.reg[e / 2]);
+        OP(l, "store_pair16", in, at.address, imm, v.reg[e / 2]);
       else
-        OP(l, "store_pair_f32", in, address, imm, v.reg[e], v.reg[e + 1]);
+        OP(l, "store_pair_f32", in, at.address, imm, v.reg[e], v.reg[e + 1]);
     }
-    if (r + 1 < v.mt * 2) OP(l, "add_s64", address, address, p->pass);
+    if (r + 1 < v.mt * 2) OP(l, "add_s64", at.address, at.address, at.pass);
   }
 }
 

@@ -4,29 +4,48 @@
 
 const char *ws_row_origin(struct lower *l) { return ws_lower_named(l, WS_REG_B32, "row0"); }
 
-/* The bounds of a list, once a work tile. Row i sees the keys up to i + keys - queries, `window` of them. */
-struct list_bounds ws_list_bounds(struct lower *l, const struct ws_problem_list *list) {
-  if (l->bounds.end) return l->bounds;
-  if (!list->seen_from || !l->s->tile_rows) {
-    ws_error(l->diags, l->prog->decl->pos, "not-lowered", "list `%s` over `%s`: not lowered for %s", list->name, list->dim, l->s->target);
-    return (struct list_bounds){"0", "0", "0", "0"};
-  }
-  struct list_bounds b = {.begin = "0", .clear_begin = "0"};
+static void kv_bounds(struct lower *l, const struct ws_problem_list *list, struct list_bounds *b) {
   int step = ws_schedule_block(l->s, list->dim)->step;
   const char *rows = ws_lower_int(l, l->s->tile_rows), *block = ws_lower_int(l, step), *round = ws_lower_int(l, step - 1);
-  b.end = ws_lower_named(l, WS_REG_B32, "%s_end", list->name), b.clear_end = ws_lower_named(l, WS_REG_B32, "%s_clear_end", list->name);
-  struct ws_buf *old = ws_lower_hoist(l, l->tile_start);
-  ws_lower_comment(l, "blocks of %s that this tile sees, and of these the ones that need no mask", list->dim);
-  if (l->s->causal)
-    OP(l, "list_bounds_causal", b.end, b.clear_end, rows, block, round, ws_lower_named(l, WS_REG_B32, "seen"));
+  b->end = ws_lower_named(l, WS_REG_B32, "%s_end", list->name), b->clear_end = ws_lower_named(l, WS_REG_B32, "%s_clear_end", list->name);
+  if (l->s->causal && l->s->tile_rows)
+    OP(l, "list_bounds_causal", b->end, b->clear_end, rows, block, round, ws_lower_named(l, WS_REG_B32, "seen"));
   else
-    OP(l, "list_bounds", b.end, b.clear_end, block, round);
-  if (l->s->window) {
-    b.begin = ws_lower_named(l, WS_REG_B32, "%s_begin", list->name), b.clear_begin = ws_lower_named(l, WS_REG_B32, "%s_clear_begin", list->name);
-    OP(l, "list_bounds_window", b.begin, b.clear_begin, rows, ws_lower_int(l, l->s->window), block, round, ws_lower_named(l, WS_REG_B32, "seen"), b.end);
-  }
+    OP(l, "list_bounds", b->end, b->clear_end, ws_lower_extent(l, list->dim), block, round);
+  if (l->s->causal && !l->s->tile_rows) b->clear_end = "0"; /* a tile of all rows: some row sees only part of every block */
+  if (!l->s->window || !l->s->tile_rows) return;
+  b->begin = ws_lower_named(l, WS_REG_B32, "%s_begin", list->name), b->clear_begin = ws_lower_named(l, WS_REG_B32, "%s_clear_begin", list->name);
+  OP(l, "list_bounds_window", b->begin, b->clear_begin, rows, ws_lower_int(l, l->s->window), block, round, ws_lower_named(l, WS_REG_B32, "seen"), b->end);
+}
+
+/* queries(t), queries(t, j), unseen(t): blocks of queries. Key `col` is seen by the rows from col - diagonal on. */
+static void query_bounds(struct lower *l, const struct ws_problem_list *list, const struct ws_node *from, struct list_bounds *b) {
+  int step = ws_schedule_block(l->s, list->dim)->step;
+  const char *block = ws_lower_int(l, step), *round = ws_lower_int(l, step - 1);
+  b->end = ws_lower_named(l, WS_REG_B32, "%s_end", list->unseen ? "unseen" : list->name), b->clear_begin = b->clear_end = "0";
+  if (list->unseen)
+    OP(l, l->s->causal ? "list_unseen_causal" : "list_unseen", b->end, block, round, ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_PRED));
+  else
+    OP(l, "list_blocks", b->end, ws_lower_extent(l, list->dim), block, round);
+  if (!from || !l->s->causal) return;
+  b->begin = ws_lower_named(l, WS_REG_B32, "%s_begin", list->name);
+  OP(l, "list_begin_seen", b->begin, ws_uniform_int(l, from), ws_lower_int(l, ws_schedule_block(l->s, list->given)->step), block);
+}
+
+/* The bounds of a list. Those of a work tile are computed once at its start, those seen from a block in place. */
+struct list_bounds ws_list_bounds(struct lower *l, const struct ws_problem_list *list, const struct ws_node *from) {
+  int k = (int)(list - l->s->problem->lists);
+  if (!from && l->bounds[k].end) return l->bounds[k];
+  struct list_bounds b = {.begin = "0", .clear_begin = "0"};
+  struct ws_buf *old = ws_lower_hoist(l, from ? NULL : l->tile_start);
+  ws_lower_comment(l, "blocks of %s: %s", list->dim, list->unseen ? "those that no key touches" : "those in sight, and of these the ones that need no mask");
+  if (!strcmp(list->dim, l->s->problem->work_dim))
+    query_bounds(l, list, from, &b);
+  else
+    kv_bounds(l, list, &b);
   ws_lower_restore(l, old);
-  return l->bounds = b;
+  if (!from) l->bounds[k] = b;
+  return b;
 }
 
 /* --- work --- */
@@ -34,13 +53,17 @@ struct list_bounds ws_list_bounds(struct lower *l, const struct ws_problem_list 
 static void work_loop(struct lower *l, struct ws_act *a) {
   struct ws_buf *before = l->px.out, *outer_start = l->tile_start;
   struct ws_buf body = {.arena = l->arena}, start = {.arena = l->arena};
-  l->px.out = &body, l->tile_start = &start, l->bounds = (struct list_bounds){0}, l->pointers.n = 0;
+  l->px.out = &body, l->tile_start = &start, l->pointers.n = 0;
+  memset(l->bounds, 0, sizeof l->bounds);
   l->iter[a->iter->index] = (struct iter_state){.index = ws_lower_named(l, WS_REG_B32, "tile"), .masked = UNKNOWN, .first = UNKNOWN};
   ws_lower_acts(l, a->body);
   l->px.out = before;
   ws_lower_comment(l, "one work tile a CTA; %%ctaid.x counts row tiles fastest, then heads, then batches");
   const char *rows = ws_lower_int(l, l->s->tile_rows), *round = ws_lower_int(l, l->s->tile_rows - 1);
-  OP(l, l->s->sort_longest ? "work_tile_longest" : "work_tile", rows, round);
+  if (l->s->tile_rows)
+    OP(l, l->s->sort_longest ? "work_tile_longest" : "work_tile", rows, round);
+  else
+    WS_OP0(&l->px, "work_head");
   if (start.n) ws_buf_add(before, start.s, start.n);
   if (body.n) ws_buf_add(before, body.s, body.n);
   l->tile_start = outer_start;
@@ -85,7 +108,7 @@ static void single(struct lower *l, struct ws_act *a, const struct list_bounds *
 static void list_copies(struct lower *l, struct ws_act *a) {
   const struct ws_iter *it = a->iter;
   bool down = it->descending;
-  struct list_bounds b = ws_list_bounds(l, it->list);
+  struct list_bounds b = ws_list_bounds(l, it->list, it->from);
   const char *j = ws_lower_named(l, WS_REG_B32, "%s", it->name), *step = down ? "-1" : "1";
   struct iter_state *st = &l->iter[it->index];
   *st = (struct iter_state){.index = j, .masked = UNKNOWN, .first = it->part == WS_FIRST ? YES : UNKNOWN};

@@ -124,12 +124,16 @@ static void take_slot(struct lower *l, struct ws_act *a, bool fill) {
 /* --- statements --- */
 
 static void sync_act(struct lower *l, const struct ws_act *a) {
-  if (a->sync == WS_SYNC_WARP)
+  const struct ws_rolem *r = l->prog->role;
+  if (a->barrier)
+    OP(l, a->kind == WS_S_ARRIVE ? "barrier_arrive" : "barrier_sync", ws_lower_int(l, a->barrier->id + a->element * a->barrier->ids),
+       ws_lower_int(l, a->barrier->arrivals[a->element]));
+  else if (a->sync == WS_SYNC_WARP)
     WS_OP0(&l->px, "sync_warp");
   else if (a->sync == WS_SYNC_ALL || l->one_role)
     WS_OP0(&l->px, "sync_cta");
   else
-    OP(l, "sync_role", ws_lower_int(l, l->prog->role->index + 1), ws_lower_int(l, l->prog->role->warps * 32));
+    OP(l, "barrier_sync", ws_lower_int(l, a->role ? a->role->all_id : r->sync_id), ws_lower_int(l, r->warps * 32));
 }
 
 static void if_act(struct lower *l, struct ws_act *a) {
@@ -184,7 +188,7 @@ static void lower_act(struct lower *l, struct ws_acts *acts, size_t i) {
   case WS_S_WRITE: ws_lower_write(l, a); break;
   case WS_S_PRODUCT: ws_lower_product(l, a); break;
   case WS_S_ASSIGN: ws_lower_assign(l, acts, i); break;
-  case WS_S_SYNC: sync_act(l, a); break;
+  case WS_S_SYNC: case WS_S_ARRIVE: sync_act(l, a); break;
   case WS_S_ACQUIRE: take_slot(l, a, true); break;
   case WS_S_COMMIT: WS_OP0(&l->px, "cp_async_commit"); break;
   case WS_S_WAIT:

@@ -105,7 +105,7 @@ struct lower {
     const char *index;             /* register: block number */
     enum tri masked, first;        /* known in this copy of the body */
   } *iter;
-  struct list_bounds bounds;       /* of kv, once they are known for this tile */
+  struct list_bounds bounds[8];    /* by list of the problem, once they are known for this tile */
   bool used[4];                    /* problem scalars that the code reads */
   int temp[WS_REG_CLASSES];        /* temporaries of the current statement */
   int hoisting;                    /* temporaries come from another name while hoisted code is written */
@@ -160,11 +160,19 @@ const char *ws_slot_base(struct lower *l, const struct ws_mem *m, long *imm);
 void ws_lower_load(struct lower *l, struct ws_act *a);
 void ws_lower_store(struct lower *l, struct ws_act *a);
 void ws_lower_write(struct lower *l, struct ws_act *a);
+const char *ws_lower_extent(struct lower *l, const char *dim);     /* the run-time extent of a dim */
+const char *ws_outer_index(const char *dim);                       /* the index of the work tile along an outer dim */
+struct acc_access {                /* how this lane's part of an accumulator lies in a tensor */
+  const char *address, *pass;      /* of its first row and column; bytes to its next row, 8 further */
+  const char *rows_left, *cols_left; /* rows and columns from there to the tensor's end; cols_left NULL = all are there */
+};
+struct acc_access ws_acc_access(struct lower *l, const struct ws_mem *m, bool vector);
 const char *ws_acc_row(struct lower *l, int warp_rows);            /* first row of this lane in an accumulator */
 
 /* loop.c */
 void ws_lower_for(struct lower *l, struct ws_act *a);
-struct list_bounds ws_list_bounds(struct lower *l, const struct ws_problem_list *list);
+/* from: the block that queries(t, j) is seen from, else NULL. */
+struct list_bounds ws_list_bounds(struct lower *l, const struct ws_problem_list *list, const struct ws_node *from);
 const char *ws_row_origin(struct lower *l);                                     /* first row of the work tile */
 
 struct ws_kernel_text;

@@ -1,8 +1,47 @@
 /* read(M): memory into registers, in the layout that its use asks for. */
 #include "eval.h"
+#include <string.h>
+
+/* One value a head or batch, the same for all threads. */
+static struct tile uniform(struct lower *l, const struct ws_node *x, const struct tile *into) {
+  const struct ws_tensor *t = x->mem->tensor;
+  const char *address = ws_lower_temp(l, WS_REG_B64);
+  OP(l, "mov_b64", address, ws_lower_named(l, WS_REG_B64, "%s_data", t->name));
+  for (int k = 0; k < t->ndims; k++)
+    if (t->dim[k]) OP(l, "pointer_add", address, ws_outer_index(t->dim[k]), ws_lower_named(l, WS_REG_B64, "%s_stride_%s", t->name, t->dim[k]), ws_lower_temp(l, WS_REG_B64));
+  OP(l, "read_uniform_f32", into->reg[0], address);
+  return *into;
+}
+
+/* Each lane reads the elements that an accumulator gives it. */
+static struct tile from_global(struct lower *l, const struct ws_node *x, const struct tile *into) {
+  struct acc_access at = ws_acc_access(l, x->mem, !into->nt);
+  for (int r = 0; r < into->mt * 2; r++) {
+    const char *in = ws_lower_temp(l, WS_REG_PRED), *both = at.cols_left ? ws_lower_temp(l, WS_REG_PRED) : NULL;
+    OP(l, "row_exists", in, at.rows_left, ws_lower_int(l, r * 8));
+    if (!into->nt) OP(l, "read_f32", in, into->reg[r], at.address, "0");
+    for (int ni = 0; ni < into->nt; ni++) {
+      const char **d = &into->reg[(r / 2 * into->nt + ni) * 4 + r % 2 * 2];
+      if (!at.cols_left)
+        OP(l, "read_pair_f32", in, d[0], d[1], at.address, ws_lower_int(l, ni * 32L));
+      for (int c = 0; at.cols_left && c < 2; c++) {
+        OP(l, "row_exists", both, at.cols_left, ws_lower_int(l, ni * 8L + c));
+        OP(l, "and_pred", both, both, in);
+        OP(l, "read_f32", both, d[c], at.address, ws_lower_int(l, (ni * 8L + c) * 4));
+      }
+    }
+    if (r + 1 < into->mt * 2) OP(l, "add_s64", at.address, at.address, at.pass);
+  }
+  return *into;
+}
 
 struct tile ws_lower_read(struct lower *l, const struct ws_node *x, const struct tile *into) {
-  if (x->mem->space == WS_SMEM && x->layout == WS_L_A) return ws_lower_read_a(l, x->mem, into);
-  ws_error(l->diags, x->pos, "not-lowered", "read: only 16-bit A operands from shared memory are lowered for %s", l->s->target);
+  const struct ws_mem *m = x->mem;
+  if (m->space == WS_SMEM && x->layout == WS_L_A) return ws_lower_read_a(l, m, into);
+  if (m->space == WS_GLOBAL && m->tensor->type == WS_F32 && !m->tensor->coords) {
+    if (m->tensor->row_dim < 0 && m->tensor->col_dim < 0) return uniform(l, x, into);
+    if (x->layout == WS_L_ACC) return from_global(l, x, into);
+  }
+  ws_error(l->diags, x->pos, "not-lowered", "read: this memory in layout `%s` is not lowered for %s", ws_layout_name(x->layout), l->s->target);
   return *into;
 }

@@ -16,7 +16,7 @@ const char *ws_uniform_int(struct lower *l, const struct ws_node *x) {
   case WS_N_CONST: return ws_lower_int(l, (long)x->value);
   case WS_N_ITER: return state(l, x)->index;
   case WS_N_LEN: {
-    struct list_bounds b = ws_list_bounds(l, x->list);
+    struct list_bounds b = ws_list_bounds(l, x->list, x->from);
     if (!strcmp(b.begin, "0")) return b.end;
     d = ws_lower_temp(l, WS_REG_B32);
     OP(l, "sub_s32", d, b.end, b.begin);
@@ -24,7 +24,7 @@ const char *ws_uniform_int(struct lower *l, const struct ws_node *x) {
   }
   case WS_N_AT: {
     bool down = ws_schedule_block(l->s, x->list->dim)->descending;
-    struct list_bounds b = ws_list_bounds(l, x->list);
+    struct list_bounds b = ws_list_bounds(l, x->list, x->from);
     d = ws_lower_temp(l, WS_REG_B32);
     OP(l, "add_s32", d, down ? b.end : b.begin, ws_lower_int(l, down ? -1 - x->count : x->count));
     return d;
@@ -76,7 +76,7 @@ static const char *compare(struct lower *l, const char *op, const char *a, const
 
 /* Is the loop at the first / last block of its list? */
 static const char *at_end(struct lower *l, const struct ws_node *x, bool first) {
-  struct list_bounds b = ws_list_bounds(l, x->iter->list);
+  struct list_bounds b = ws_list_bounds(l, x->iter->list, x->iter->from);
   if (first != x->iter->descending) return compare(l, "eq", state(l, x)->index, b.begin);
   const char *d = ws_lower_temp(l, WS_REG_B32);
   OP(l, "add_s32", d, b.end, "-1");
@@ -84,7 +84,7 @@ static const char *at_end(struct lower *l, const struct ws_node *x, bool first) 
 }
 
 static const char *in_mask(struct lower *l, const struct ws_node *x) {
-  struct list_bounds b = ws_list_bounds(l, x->iter->list);
+  struct list_bounds b = ws_list_bounds(l, x->iter->list, x->iter->from);
   const char *p = compare(l, "ge", state(l, x)->index, b.clear_end);
   if (!strcmp(b.clear_begin, "0")) return p;
   const char *left = compare(l, "lt", state(l, x)->index, b.clear_begin), *both = ws_lower_temp(l, WS_REG_PRED);
@@ -98,11 +98,11 @@ const char *ws_uniform_pred(struct lower *l, const struct ws_node *x, bool *nega
   if (known != UNKNOWN) return NULL;
   switch (x->kind) {
   case WS_N_LEN: {
-    struct list_bounds b = ws_list_bounds(l, x->list);
+    struct list_bounds b = ws_list_bounds(l, x->list, x->from);
     return compare(l, "gt", b.end, b.begin);
   }
   case WS_N_HAS_NEXT: {
-    struct list_bounds b = ws_list_bounds(l, x->iter->list);
+    struct list_bounds b = ws_list_bounds(l, x->iter->list, x->iter->from);
     const char *next = ws_uniform_int(l, &(struct ws_node){.kind = WS_N_NEXT, .iter = x->iter, .count = x->count});
     return x->iter->descending ? compare(l, "ge", next, b.begin) : compare(l, "lt", next, b.end);
   }

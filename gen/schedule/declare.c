@@ -113,6 +113,7 @@ static void tensors(struct ws_schedule *s) {
       } else
         t->dim[k] = dim;
     }
+    t->row_dim = t->ndims >= 4 ? t->ndims - 2 : t->ndims - 1, t->col_dim = t->ndims >= 4 ? t->ndims - 1 : -1;
   }
   for (size_t i = 0; i < s->doc->ntensors; i++) {
     const struct ws_tensor_decl *d = &s->doc->tensors[i];
