@@ -41,5 +41,20 @@ for spec in specs/*.yaml; do
   grep -q "|$spec|" "$scratch/rows" || fail "$spec is not in the table"
 done
 [ "$rows" -gt 0 ] || fail "the README has no table of kernels"
+
+# The excerpts: each line of a block of the language stands in the spec, each line of PTX in the kernel (line numbers aside).
+block() { sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" README.md | sed -e '/^```/d' -e 's/^ *//' -e 's/^\/\/ [0-9]*:/\/\/:/' -e '/^$/d'; }
+"$tool" gen -D head_dim=64 specs/fa2_forward.yaml | sed -e 's/^ *//' -e 's/^\/\/ [0-9]*:/\/\/:/' >"$scratch/ptx"
+sed -e 's/ *#.*//' -e 's/^ *//' specs/fa2_forward.yaml >"$scratch/yaml"
+for language in yaml ptx; do
+  block "$language" >"$scratch/block"
+  [ -s "$scratch/block" ] || fail "the README has no $language"
+  while read -r line; do
+    grep -qxF -e "$line" "$scratch/$language" || fail "not in the $language: $line"
+  done <"$scratch/block"
+done
+
+# The first shell block holds the two commands.
+sed -n '/^```sh$/,/^```$/p' README.md | sed -n '1,4p' | tr '\n' '|' | grep -qxF '```sh|sh examples/quickstart.sh|sh tests/run.sh|```|' || fail "the first shell block is another one"
 echo "$rows rows"
 [ "$failed" = 0 ]
