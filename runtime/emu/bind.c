@@ -140,8 +140,16 @@ static uint8_t place_type(const struct place *pl, const struct isa_use *u) {
 static uint64_t float_bits(struct decoder *d, const struct ptx_operand *o, uint8_t type) {
   double v;
   float f;
+  if (ws_emu_types[type].bits == 64) {
+    if (o->kind == OPD_F64) return o->imm;
+    uint32_t single = (uint32_t)o->imm;
+    memcpy(&f, &single, 4);
+    v = (double)f;
+    uint64_t wide;
+    memcpy(&wide, &v, 8);
+    return wide;
+  }
   if (o->kind == OPD_F32) return o->imm;
-  if (ws_emu_types[type].bits == 64) return o->imm;
   if (ws_emu_types[type].bits != 32) ws_emu_decode_error(d, BAD, "a floating literal does not fit %s", ws_emu_types[type].text);
   memcpy(&v, &o->imm, 8);
   f = (float)v;
@@ -155,7 +163,7 @@ static void check_register(struct decoder *d, struct instance *s, const struct p
   const struct ptx_type_info *rt = &ws_emu_types[r->type], *t = &ws_emu_types[type];
   bool fits = t->bits == rt->bits || (wide_ok && t->bits < rt->bits && rt->cls != 'p' && t->cls != 'p');
   bool kinds = rt->cls == t->cls || rt->cls == 'b' || t->cls == 'b' || (rt->cls == 'u' && t->cls == 's') ||
-               (rt->cls == 's' && t->cls == 'u') || wide_ok;
+               (rt->cls == 's' && t->cls == 'u');
   if (!fits || !kinds)
     ws_emu_decode_error(d, BAD, "register '%s' is %s but %s is needed", r->name, rt->text, t->text);
 }
@@ -171,6 +179,8 @@ static uint32_t source(struct decoder *d, struct instance *s, const struct ptx_o
       *bytes = (uint8_t)width_of(s->f->regs[o->reg].type);
       return ws_emu_reg_slot(d, s, o->reg);
     case OPD_SREG:
+      if (d->k->src[d->k->n - 1].row->family != FAM_MOVE && d->k->src[d->k->n - 1].row->family != FAM_CVT)
+        ws_emu_decode_error(d, BAD, "'%s' can only be read by mov and cvt", ws_emu_sregs[o->sreg].text);
       if (!ws_emu_sregs[o->sreg].fixed) ws_emu_decode_error(d, BAD, "'%s' can only be read by mov", ws_emu_sregs[o->sreg].text);
       if (width_of(ws_emu_sregs[o->sreg].type) != width) {
         if (!(wide_ok && width_of(ws_emu_sregs[o->sreg].type) > width))
@@ -181,7 +191,7 @@ static uint32_t source(struct decoder *d, struct instance *s, const struct ptx_o
       return sreg_slot(d, o->sreg);
     case OPD_INT: {
       char cls = ws_emu_types[type].cls;
-      if (cls == 'f' && o->imm) ws_emu_decode_error(d, BAD, "an integer literal is given but %s is needed", ws_emu_types[type].text);
+      if (cls == 'f') ws_emu_decode_error(d, BAD, "an integer literal is given but %s is needed", ws_emu_types[type].text);
       return ws_emu_const_slot(d, o->imm, width);
     }
     case OPD_F32: case OPD_F64:
@@ -260,7 +270,7 @@ static void vector_slots(struct decoder *d, struct instance *s, const struct ptx
   (void)b;
 }
 
-enum { MOV_PLAIN, MOV_PACK, MOV_UNPACK, MOV_SREG }; /* ORDER: exec_move.c */
+enum { MOV_PLAIN, MOV_PACK, MOV_UNPACK, MOV_SREG, MOV_NARROW }; /* ORDER: exec_move.c */
 static void bind_move(struct decoder *d, struct instance *s, const struct ptx_inst *p, struct bind *b) {
   struct inst *in = b->in;
   uint8_t type = b->u->type[0], bytes, space;
@@ -282,8 +292,9 @@ static void bind_move(struct decoder *d, struct instance *s, const struct ptx_in
     in->imm = MOV_SREG;
     in->imm2 = from->sreg;
     if (width_of(ws_emu_sregs[from->sreg].type) != width_of(type)) ws_emu_decode_error(d, BAD, "'%s' has another width", ws_emu_sregs[from->sreg].text);
-  } else if (from->kind == OPD_SREG && width_of(ws_emu_sregs[from->sreg].type) < width_of(type)) {
-    ws_emu_decode_error(d, BAD, "'%s' has 32 bits", ws_emu_sregs[from->sreg].text);
+  } else if (from->kind == OPD_SREG && width_of(type) == 2 && is_mov) {
+    in->imm = MOV_NARROW;
+    in->o[1] = sreg_slot(d, from->sreg);
   } else if (from->kind == OPD_SYM && !is_mov) { /* cvta of a variable: its generic address */
     uint64_t a = var_address(d, s, from->sym, &space) + from->imm;
     in->o[1] = ws_emu_const_slot(d, a, width_of(type));
@@ -358,7 +369,10 @@ static void bind_place(struct decoder *d, struct instance *s, struct binder *r, 
       break;
     default: break;
   }
-  if (type == T_PRED && !pl->written && o->negated) in->flags |= F_SRC_NOT;
+  if (type == T_PRED && !pl->written && o->negated) {
+    in->flags |= F_SRC_NOT;
+    r->b.negated |= (uint8_t)(1 << (r->scalars - 1));
+  }
   else if (o->negated) ws_emu_decode_error(d, BAD, "'!' needs a source predicate");
   if (pl->written) {
     *slot = dest(d, s, o, type, pl->wide_ok, &bytes);

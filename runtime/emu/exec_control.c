@@ -21,7 +21,7 @@ HANDLER(brx) {
       return ws_emu_fault(w, in, i, WS_CUDA_ERROR_INVALID_PC, "indexes branch target %u of %lld", index[i], (long long)in->imm);
     target[i] = in->x[index[i]];
   }
-  return ws_emu_jump_lanes(w, in->o[1], target, w->mask);
+  return ws_emu_jump_lanes(w, in, target, w->mask);
 }
 
 emu_fn *LEVELLED(ws_emu_resolve_control)(struct bind *b) {

@@ -297,13 +297,14 @@ static void set_carry(struct warp *w, int i, unsigned cf) {
 CARRY(32, uint64_t)
 CARRY(64, u128)
 
-/* ---- predicates ---- */
+/* ---- predicates; in->u bit k: o[k] is negated ---- */
+#define PRED_IN(k) (in->u >> (k) & 1 ? ~PRED(k) : PRED(k))
 #define PRED_OP(name, expr)                                                                                           \
   HANDLER(name) { uint32_t v = (expr); PRED(0) = (PRED(0) & ~w->mask) | (v & w->mask); return EV_NEXT; }
-PRED_OP(and_p, PRED(1) & PRED(2))
-PRED_OP(or_p, PRED(1) | PRED(2))
-PRED_OP(xor_p, PRED(1) ^ PRED(2))
-PRED_OP(not_p, ~PRED(1))
+PRED_OP(and_p, PRED_IN(1) & PRED_IN(2))
+PRED_OP(or_p, PRED_IN(1) | PRED_IN(2))
+PRED_OP(xor_p, PRED_IN(1) ^ PRED_IN(2))
+PRED_OP(not_p, ~PRED_IN(1))
 
 #define ALL(op, f) {op ".u16", f##_16}, {op ".s16", f##_16}, {op ".u32", f##_32}, {op ".s32", f##_32}, {op ".u64", f##_64}, {op ".s64", f##_64}
 #define SIGNS(op, f) {op ".u16", f##_u16}, {op ".s16", f##_s16}, {op ".u32", f##_u32}, {op ".s32", f##_s32}, {op ".u64", f##_u64}, {op ".s64", f##_s64}
@@ -341,6 +342,10 @@ static emu_fn *resolve_carry(struct bind *b) {
 emu_fn *LEVELLED(ws_emu_resolve_int)(struct bind *b) {
   const struct isa_use *u = b->u;
   const char *m = u->row->mnemonic;
+  if (u->type[0] == T_PRED) {
+    b->in->u = b->negated;
+    return ws_emu_find_key(keys, sizeof keys / sizeof *keys, u->key);
+  }
   if (ws_emu_has(u, ".cc") || !strcmp(m, "addc") || !strcmp(m, "subc") || !strcmp(m, "madc")) return resolve_carry(b);
   if (!strcmp(m, "dp4a") || !strcmp(m, "dp2a")) {
     b->in->u = (uint8_t)((u->type[0] == T_S32 ? 1 : 0) | (u->type[1] == T_S32 ? 2 : 0) | (ws_emu_has(u, ".hi") ? 4 : 0));

@@ -2,7 +2,7 @@
 #include "exec.h"
 #include <time.h>
 
-enum { MOV_PLAIN, MOV_PACK, MOV_UNPACK, MOV_SREG }; /* ORDER: bind.c */
+enum { MOV_PLAIN, MOV_PACK, MOV_UNPACK, MOV_SREG, MOV_NARROW }; /* ORDER: bind.c */
 struct b128 { uint64_t lo, hi; };
 
 #define MOV(N, T)                                                                                                     \
@@ -11,6 +11,7 @@ MOV(16, uint16_t)
 MOV(32, uint32_t)
 MOV(64, uint64_t)
 MOV(128, struct b128)
+DEF1(mov_narrow, uint16_t, uint32_t, a[i])
 HANDLER(mov_p) {
   PRED(0) = (PRED(0) & ~w->mask) | (SRC_PRED(1) & w->mask);
   return EV_NEXT;
@@ -112,6 +113,7 @@ emu_fn *LEVELLED(ws_emu_resolve_move)(struct bind *b) {
     if (bits == 1) return mov_p;
     if (in->imm == MOV_PACK) return in->n == 2 && in->w == 2 ? pack_16x2 : in->n == 2 && in->w == 4 ? pack_32x2 : pack;
     if (in->imm == MOV_UNPACK) return unpack;
+    if (in->imm == MOV_NARROW) return mov_narrow;
     in->w = (uint8_t)(bits / 8);
     if (in->imm == MOV_SREG) return mov_sreg;
     return bits == 16 ? mov_16 : bits == 32 ? mov_32 : bits == 64 ? mov_64 : mov_128;

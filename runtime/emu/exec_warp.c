@@ -165,5 +165,6 @@ emu_fn *LEVELLED(ws_emu_resolve_warp)(struct bind *b) {
   }
   if (!strcmp(m, "activemask")) return activemask;
   if (!strcmp(m, "elect")) return elect;
+  in->flags |= F_ANY_PC;
   return warp_sync;
 }

@@ -85,8 +85,11 @@ void ws_emu_deadlock(struct cta *c, int code, const char *headline) {
       append(&c->fault, "\n  warp %u waits at barrier %u (%u of %u threads arrived), %s", i, w->barrier, b->arrived,
              b->expected ? b->expected : c->nwarps * LANES, where);
     } else if (w->state == WARP_STUCK) {
-      ws_emu_where(c->k, w->waits, where, sizeof where);
-      append(&c->fault, "\n  warp %u waits for lanes that do not come, %s", i, where);
+      for (int p = 0; p < MAX_PATHS; p++) {
+        if (w->path[p].state != PATH_SYNC) continue;
+        ws_emu_where(c->k, &c->k->code[w->path[p].pc], where, sizeof where);
+        append(&c->fault, "\n  warp %u: lanes 0x%08x wait for the others, %s", i, w->path[p].mask, where);
+      }
     } else {
       ws_emu_where(c->k, &c->k->code[w->pc < c->k->n ? w->pc : 0], where, sizeof where);
       append(&c->fault, "\n  warp %u runs, %s", i, where);

@@ -9,7 +9,7 @@ struct bind { /* an instruction about to get its handler */
   struct inst *in;
   uint8_t space;     /* enum ptx_space, where it has an address */
   uint8_t dw, sw;    /* bytes of the destination, source register where the pattern lets them differ from the type */
-  bool sink;         /* the destination is _ */
+  uint8_t negated;   /* bit k: the predicate in o[k] is !p */
   bool src_pred;     /* cp.async: the optional operand is a predicate */
 };
 typedef emu_fn *emu_resolve(struct bind *b); /* NULL: no such form */

@@ -11,7 +11,7 @@
 #include "ptx.h"
 #include <stdio.h>
 
-enum { LANES = 32, MAX_WARPS = 32, MAX_PATHS = 2 * LANES, NBARRIERS = 16 };
+enum { LANES = 32, MAX_WARPS = 32, MAX_PATHS = 4 * LANES, NBARRIERS = 16 };
 #define NO_SLOT UINT32_MAX
 #define ALL_LANES UINT32_MAX
 
@@ -34,7 +34,8 @@ enum event {
 };
 typedef int emu_fn(struct warp *w, const struct inst *in);
 
-enum inst_flag { F_GUARD = 1, F_GUARD_NOT = 2, F_ALIGNED = 4, F_SRC_NOT = 8 /* the source predicate is negated */ };
+enum inst_flag { F_GUARD = 1, F_GUARD_NOT = 2, F_ALIGNED = 4, F_SRC_NOT = 8 /* the source predicate is negated */,
+                 F_ANY_PC = 16 /* lanes may gather from different instructions of this kind */ };
 enum { A1_WIDE = 1, A2_WIDE = 2 }; /* in `u`: the base register of the first, second address has 64 bits */
 struct inst {
   emu_fn *fn;
@@ -82,7 +83,7 @@ void ws_emu_reconvergence(struct kernel *k, struct ws_emu_pool *scratch); /* cfg
 /* ---- execution state ---- */
 struct path { /* lanes that run together; paths of a warp form a tree, parents wait for their children at the join */
   uint32_t pc, rpc, mask;
-  int8_t parent;
+  int16_t parent;
   uint8_t kids, state; /* enum path_state */
 };
 enum path_state { PATH_FREE, PATH_RUN, PATH_JOIN, PATH_SYNC };
@@ -182,7 +183,7 @@ int ws_emu_barrier(struct warp *w, const struct inst *in, uint32_t id, uint32_t 
 /* warp.c: lanes and paths */
 int ws_emu_warp_run(struct warp *w, uint64_t budget);
 int ws_emu_branch(struct warp *w, const struct inst *in, uint32_t taken);
-int ws_emu_jump_lanes(struct warp *w, uint32_t rpc, const uint32_t *target, uint32_t mask); /* brx: a target a lane */
+int ws_emu_jump_lanes(struct warp *w, const struct inst *in, const uint32_t *target, uint32_t mask); /* brx: a target a lane */
 int ws_emu_exit(struct warp *w);
 /* Gathers the lanes of `members` at this instruction. EV_NEXT: all there, w->mask is their union; else block. */
 int ws_emu_gather(struct warp *w, const struct inst *in, uint32_t members);

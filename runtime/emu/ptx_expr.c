@@ -239,7 +239,7 @@ void ws_emu_operand(struct parser *ps, struct ptx_operand *o) {
   if (ws_emu_accept(ps, "{")) {
     o->kind = OPD_VEC;
     ws_emu_operands(ps, o, "}");
-  } else if (ws_emu_accept(ps, "(")) {
+  } else if (ps->in_call && ws_emu_accept(ps, "(")) {
     o->kind = OPD_LIST;
     ws_emu_operands(ps, o, ")");
   } else if (ws_emu_accept(ps, "[")) {

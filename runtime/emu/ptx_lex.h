@@ -31,6 +31,7 @@ struct parser {
   size_t nscope, cap_scope, scope_start[MAX_DEPTH + 1];
   uint32_t depth;           /* open braces; 0 = module scope */
   int nesting;              /* of expressions and operands, bounded */
+  bool in_call;             /* parentheses are argument lists, not expressions */
   struct ptx_func *func;    /* the function whose body is being read */
   struct ptx_reg *regs;     /* its registers, by dense number */
   struct ptx_sym **reg_index; /* hash of (symbol, number) -> dense number */

@@ -125,7 +125,9 @@ static void instruction(struct parser *ps) {
   if (name.n > 255) ws_emu_parse_error(ps, name.line, name.col, "this instruction's name is too long");
   in.name = ws_emu_strndup(&ps->m->pool, name.s, name.n);
   struct ptx_operand list = {0};
+  ps->in_call = !strncmp(in.name, "call", 4);
   ws_emu_operands(ps, &list, ";");
+  ps->in_call = false;
   in.ops = list.sub;
   in.nops = (uint8_t)(list.nsub < 255 ? list.nsub : 255);
   if (ps->func->ninsts == MAX_STATEMENTS) ws_emu_parse_error(ps, in.line, in.col, "the function is too long");

@@ -2,8 +2,8 @@
  *
  * Lanes that run together form a path. A divergent branch turns its path into a parent that waits at the reconvergence
  * point (cfg.c) and makes one path for each side. One path runs at a time; when it waits for lanes of another one (a
- * warp-level synchronisation, an .aligned instruction) or spins for long, the next path takes its turn, so that lanes
- * of one warp may wait for each other (PTX ISA "Independent Thread Scheduling"). */
+ * warp-level synchronisation, an .aligned instruction) or spins for long, the next path takes its turn, and lanes that
+ * have reached a reconvergence point may go on without the others: lanes of one warp may wait for each other. */
 #include "machine.h"
 #include "../src/cuda_abi.h"
 #include <string.h>
@@ -26,26 +26,42 @@ static void save_path(struct warp *w) {
   p->mask = w->active;
 }
 
-/* The next path that can run, after the current one in cyclic order. The current path must be saved or gone. */
-static int pick(struct warp *w) {
-  for (unsigned k = 1; k <= MAX_PATHS; k++) {
-    uint8_t i = (uint8_t)((w->cur + k) % MAX_PATHS);
-    if (w->path[i].state == PATH_RUN) {
-      load_path(w, i);
-      return EV_JUMP;
-    }
-  }
-  w->state = WARP_STUCK;
-  return EV_BLOCK;
-}
+static int free_paths(const struct warp *w) { return MAX_PATHS - w->npaths; }
 
-static uint8_t new_path(struct warp *w, uint32_t pc, uint32_t rpc, uint32_t mask, int8_t parent) {
+static uint8_t new_path(struct warp *w, uint32_t pc, uint32_t rpc, uint32_t mask, int parent) {
   uint8_t i = 0;
-  while (w->path[i].state != PATH_FREE) i++; /* at most 2 * LANES - 1 nodes: every parent has two parts */
-  w->path[i] = (struct path){.pc = pc, .rpc = rpc, .mask = mask, .parent = parent, .state = PATH_RUN};
+  while (w->path[i].state != PATH_FREE) i++;
+  w->path[i] = (struct path){.pc = pc, .rpc = rpc, .mask = mask, .parent = (int16_t)parent, .state = PATH_RUN};
   if (parent >= 0) w->path[parent].kids++;
   w->npaths++;
   return i;
+}
+
+/* Lets lanes that wait at a reconvergence point go on without those that have not come. */
+static bool part_join(struct warp *w) {
+  for (int i = 0; i < MAX_PATHS && free_paths(w); i++) {
+    struct path *p = &w->path[i];
+    if (p->state != PATH_JOIN || !p->mask) continue;
+    new_path(w, p->pc, p->rpc, p->mask, p->parent);
+    p->mask = 0;
+    return true;
+  }
+  return false;
+}
+
+/* The next path that can run, after the current one in cyclic order. The current path must be saved or gone. */
+static int pick(struct warp *w) {
+  do {
+    for (unsigned k = 1; k <= MAX_PATHS; k++) {
+      uint8_t i = (uint8_t)((w->cur + k) % MAX_PATHS);
+      if (w->path[i].state == PATH_RUN) {
+        load_path(w, i);
+        return EV_JUMP;
+      }
+    }
+  } while (part_join(w));
+  w->state = WARP_STUCK;
+  return EV_BLOCK;
 }
 
 /* The current path is over: `arrived` lanes wait at the join. */
@@ -74,9 +90,11 @@ static int leave_path(struct warp *w, uint32_t arrived) {
 }
 
 /* Splits the current path: part[k] lanes go to target[k]. All masks are non-empty and n > 1. */
-static int split(struct warp *w, uint32_t rpc, const uint32_t *target, const uint32_t *part, uint32_t n) {
+static int split(struct warp *w, const struct inst *in, uint32_t rpc, const uint32_t *target, const uint32_t *part, uint32_t n) {
   uint8_t cur = w->cur;
-  int8_t parent = w->path[cur].parent;
+  int parent = w->path[cur].parent;
+  if ((uint32_t)free_paths(w) < n)
+    return ws_emu_fault(w, in, __builtin_ctz(w->mask), WS_CUDA_ERROR_ILLEGAL_INSTRUCTION, "diverges from its warp in too many places");
   if (rpc == w->rpc) { /* siblings under the same join: this path becomes the first of them */
     uint8_t first = MAX_PATHS;
     for (uint32_t k = 0; k < n; k++) {
@@ -104,7 +122,7 @@ static int split(struct warp *w, uint32_t rpc, const uint32_t *target, const uin
   uint8_t first = MAX_PATHS;
   for (uint32_t k = 0; k < n; k++) {
     if (target[k] == rpc) continue;
-    uint8_t i = new_path(w, target[k], rpc, part[k], (int8_t)cur);
+    uint8_t i = new_path(w, target[k], rpc, part[k], cur);
     if (first == MAX_PATHS) first = i;
   }
   load_path(w, first);
@@ -115,6 +133,7 @@ static int split(struct warp *w, uint32_t rpc, const uint32_t *target, const uin
 static int back(struct warp *w, uint32_t from) {
   if (w->npaths > 1 && w->pc <= from && ++w->spins > SPIN_LIMIT) {
     save_path(w);
+    part_join(w);
     return pick(w);
   }
   return EV_JUMP;
@@ -131,10 +150,10 @@ int ws_emu_branch(struct warp *w, const struct inst *in, uint32_t taken) {
     w->pc++;
     return EV_JUMP;
   }
-  return split(w, in->o[1], target, part, 2);
+  return split(w, in, in->o[1], target, part, 2);
 }
 
-int ws_emu_jump_lanes(struct warp *w, uint32_t rpc, const uint32_t *target, uint32_t mask) {
+int ws_emu_jump_lanes(struct warp *w, const struct inst *in, const uint32_t *target, uint32_t mask) {
   uint32_t to[LANES + 1], part[LANES + 1], n = 0, rest = w->active & ~mask, here = w->pc;
   if (rest) {
     to[0] = w->pc + 1;
@@ -154,7 +173,7 @@ int ws_emu_jump_lanes(struct warp *w, uint32_t rpc, const uint32_t *target, uint
     w->pc = to[0];
     return back(w, here);
   }
-  return split(w, rpc, to, part, n);
+  return split(w, in, in->o[1], to, part, n);
 }
 
 /* Lanes that waited for others look again: someone ended. */
@@ -171,6 +190,19 @@ int ws_emu_exit(struct warp *w) {
   return leave_path(w, 0);
 }
 
+/* A waiting path whose instruction can complete together with `in`: the same one, or one of its kind. */
+static bool joins(const struct warp *w, const struct inst *in, unsigned i) {
+  const struct path *p = &w->path[i];
+  if (i == w->cur || p->state != PATH_SYNC) return false;
+  return p->pc == w->pc || (in->flags & F_ANY_PC && w->cta->k->code[p->pc].fn == in->fn);
+}
+
+static uint32_t guarded(const struct warp *w, const struct inst *in, uint32_t mask) {
+  if (!(in->flags & F_GUARD)) return mask;
+  uint32_t p = *(uint32_t *)ws_emu_slot(w, in->guard);
+  return mask & (in->flags & F_GUARD_NOT ? ~p : p);
+}
+
 int ws_emu_gather(struct warp *w, const struct inst *in, uint32_t members) {
   uint32_t need = members & w->live, have = w->mask;
   if (w->mask & ~members)
@@ -178,17 +210,10 @@ int ws_emu_gather(struct warp *w, const struct inst *in, uint32_t members) {
                         "executes this without being named in the member mask 0x%08x", members);
   if ((have & need) == need) return EV_NEXT;
   for (unsigned i = 0; i < MAX_PATHS; i++)
-    if (i != w->cur && w->path[i].state == PATH_SYNC && w->path[i].pc == w->pc) {
-      uint32_t m = w->path[i].mask;
-      if (in->flags & F_GUARD) {
-        uint32_t p = *(uint32_t *)ws_emu_slot(w, in->guard);
-        m &= in->flags & F_GUARD_NOT ? ~p : p;
-      }
-      have |= m;
-    }
-  if ((have & need) == need) { /* the others go on behind this instruction */
+    if (joins(w, in, i)) have |= guarded(w, &w->cta->k->code[w->path[i].pc], w->path[i].mask);
+  if ((have & need) == need) { /* the others go on behind their instruction */
     for (unsigned i = 0; i < MAX_PATHS; i++)
-      if (i != w->cur && w->path[i].state == PATH_SYNC && w->path[i].pc == w->pc) {
+      if (joins(w, in, i)) {
         w->path[i].pc++;
         w->path[i].state = PATH_RUN;
       }
