@@ -59,7 +59,7 @@ static struct copy_map *copy_map(struct lower *l, const char *name, int rows, in
                    ws_type_name(t), units, units > whole ? ", the last one zeros" : "", m->rows_pass, m->passes);
   const char *unit = ws_lower_temp(l, WS_REG_B32);
   if (units == 1)
-    OP(l, "copy_lanes_rows", m->row, m->unit_bytes);
+    OP(l, "copy_lanes_rows", m->row, m->unit_bytes, unit);
   else
     OP(l, "copy_lanes", m->row, m->unit_bytes, ws_lower_int(l, units), unit);
   if (lay->units) copy_smem(l, m, unit);
