@@ -297,6 +297,7 @@ struct ws_kernel_text *ws_lower(struct ws_schedule *s, const struct ws_templates
     ws_error(l->diags, s->doc->ntargets ? s->doc->target_pos[0] : s->doc->pos, "not-lowered", "target %s is not lowered yet; sm_80 is", s->target);
     return NULL;
   }
+  if (!ws_lower_supports(s)) return NULL;
   ws_ptx_init(&l->px, l->arena, l->diags, t);
   declare_fixed(l);
   struct ws_buf code = {.arena = l->arena}, all = {.arena = l->arena}, out = {.arena = l->arena};

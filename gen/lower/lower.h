@@ -1,5 +1,6 @@
 /* gen/lower: the only place where a statement meets a target (here: mma.sync, sm_80 and later).
  *
+ *   supported.c  what is refused, all of it before anything is lowered
  *   lower.c    the kernel: parameters, roles, statements in order, manifest facts
  *   tile.c     register tiles: which register holds which element
  *   expr.c     elementwise expressions; eval.h says how
@@ -174,6 +175,9 @@ void ws_lower_for(struct lower *l, struct ws_act *a);
 /* from: the block that queries(t, j) is seen from, else NULL. */
 struct list_bounds ws_list_bounds(struct lower *l, const struct ws_problem_list *list, const struct ws_node *from);
 const char *ws_row_origin(struct lower *l);                                     /* first row of the work tile */
+
+/* supported.c */
+bool ws_lower_supports(struct ws_schedule *s); /* false after errors: what this lowering does not do */
 
 struct ws_kernel_text;
 /* Lowers one schedule. NULL after an error. */

@@ -18,6 +18,7 @@ struct queue {
 struct groups {
   struct ws_schedule *s;
   struct queue q;
+  int rank, instance;
   int open[64]; /* by pipeline: slots acquired and not committed */
   bool failed;
 };
@@ -51,12 +52,12 @@ static void commit(struct groups *g, struct ws_act *a) {
   }
   g->open[a->pipe->index % 64]--;
   if (g->q.n == DEPTH) return fail(g, a->src->pos, "groups", "more than 256 fills in flight");
-  g->q.fill[g->q.n++] = (struct fill){a->pipe, a->element, false};
+  g->q.fill[g->q.n++] = (struct fill){a->pipe, ws_index_at(a->element, a->element_at, g->rank, g->instance), false};
 }
 
 static void wait(struct groups *g, struct ws_act *a) {
-  int k = 0;
-  while (k < g->q.n && (g->q.fill[k].waited || g->q.fill[k].pipe != a->pipe || g->q.fill[k].element != a->element)) k++;
+  int k = 0, element = ws_index_at(a->element, a->element_at, g->rank, g->instance);
+  while (k < g->q.n && (g->q.fill[k].waited || g->q.fill[k].pipe != a->pipe || g->q.fill[k].element != element)) k++;
   if (k == g->q.n)
     return fail(g, a->src->pos, "groups", ws_fmt(g->s->arena, "`%s` has no committed fill to wait for", a->pipe->name));
   int n = g->q.n - 1 - k;
@@ -73,14 +74,17 @@ static void wait(struct groups *g, struct ws_act *a) {
 
 static void branches(struct groups *g, struct ws_act *a) {
   struct queue before = g->q, after = g->q;
-  bool closed = false;
-  for (int i = 0; i < a->narms; i++) {
+  bool closed = false, any = false;
+  for (int i = 0; i < a->narms && !closed; i++) {
+    double v = 1;
+    bool known = !a->arms[i].cond || ws_known(a->arms[i].cond, g->rank, g->instance, &v);
+    if (known && v == 0) continue;
     g->q = before;
     walk(g, a->arms[i].body);
-    closed |= !a->arms[i].cond;
-    if (i && !same(&after, &g->q))
+    closed |= known;
+    if (any && !same(&after, &g->q))
       fail(g, a->src->pos, "groups-differ", "the arms of this `if` leave different copies in flight");
-    after = g->q;
+    after = g->q, any = true;
   }
   if (!closed && !same(&before, &after))
     fail(g, a->src->pos, "groups-differ", "copies in flight differ by whether this `if` is taken");
@@ -101,15 +105,18 @@ static void walk(struct groups *g, struct ws_acts *acts) {
   for (size_t i = 0; i < acts->n && !g->failed; i++) {
     struct ws_act *a = &acts->act[i];
     switch (a->kind) {
+    case WS_S_IF: branches(g, a); continue;
+    case WS_S_FOR: loop(g, a); continue;
+    case WS_S_ONE_THREAD: walk(g, a->body); continue;
+    default: break;
+    }
+    if (!a->pipe || a->pipe->by != WS_BY_CP_ASYNC) continue;
+    switch (a->kind) {
     case WS_S_ACQUIRE: g->open[a->pipe->index % 64]++; break;
     case WS_S_COMMIT: commit(g, a); break;
     case WS_S_WAIT: wait(g, a); break;
-    case WS_S_IF: branches(g, a); break;
-    case WS_S_FOR: loop(g, a); break;
     case WS_S_LOAD: {
-      bool held = false;
-      for (int k = 0; k < g->s->npipelines; k++) held |= g->s->pipelines[k].buffer == a->to->buffer && g->open[k % 64];
-      if (!held)
+      if (!g->open[a->pipe->index % 64])
         fail(g, a->to->pos, "not-acquired", ws_fmt(g->s->arena, "this slot of `%s` is not acquired: `acquire` stands before `load`", a->to->buffer->name));
       break;
     }
@@ -118,18 +125,16 @@ static void walk(struct groups *g, struct ws_acts *acts) {
   }
 }
 
-static void unset(void *ctx, struct ws_act *a) {
-  (void)ctx;
-  a->wait_groups = -1;
+static void program(struct ws_schedule *s, struct ws_programm *p, int rank, int instance) {
+  struct groups *g = WS_NEW(s->arena, struct groups);
+  g->s = s, g->rank = rank, g->instance = instance;
+  walk(g, p->body);
+  if (!g->failed && g->q.n)
+    ws_error(s->diags, p->decl->pos, "groups", "the program ends with a fill of `%s` in flight", g->q.fill[0].pipe->name);
 }
 
 void ws_pass_groups(struct ws_schedule *s) {
-  for (int i = 0; i < s->nprograms; i++) {
-    struct groups *g = WS_NEW(s->arena, struct groups);
-    g->s = s;
-    ws_each_act(s->programs[i].body, unset, NULL);
-    walk(g, s->programs[i].body);
-    if (!g->failed && g->q.n)
-      ws_error(s->diags, s->programs[i].decl->pos, "groups", "the program ends with a fill of `%s` in flight", g->q.fill[0].pipe->name);
-  }
+  for (int i = 0; i < s->nprograms; i++)
+    for (int rank = 0; rank < (s->pair ? 2 : 1); rank++)
+      for (int k = 0; k < s->programs[i].count; k++) program(s, &s->programs[i], rank, s->programs[i].first + k);
 }

@@ -45,7 +45,7 @@ static bool evaluate_param(struct ws_schedule *s, struct ws_param_value *p, stru
 static bool from_name(struct ws_schedule *s, const struct ws_env *env, const struct ws_expr *e, struct ws_static *out,
                       bool *bad) {
   for (; env; env = env->outer)
-    if (!strcmp(env->name, e->name)) return *out = st_int(env->value), true;
+    if (!strcmp(env->name, e->name)) return !env->runtime && (*out = st_int(env->value), true);
   for (size_t i = 0; i < s->nparams; i++)
     if (!strcmp(s->params[i].name, e->name)) {
       if (!evaluate_param(s, &s->params[i], e->pos)) return *bad = true, false;
@@ -186,6 +186,25 @@ bool ws_static_int(struct ws_schedule *s, const struct ws_env *env, const struct
   }
   *out = v.i;
   return true;
+}
+
+const char *ws_static_word(struct ws_schedule *s, const struct ws_expr *e, const char *what, const char *const *words, size_t n) {
+  const char *word = e->kind == WS_E_NAME ? e->name : NULL;
+  const struct ws_static *p = word ? ws_schedule_param(s, word) : NULL;
+  if (p && p->kind == WS_ST_NAME) word = p->name;
+  for (size_t i = 0; word && i < n; i++)
+    if (!strcmp(word, words[i])) return words[i];
+  struct ws_buf text = {.arena = s->arena};
+  ws_expr_print(e, &text);
+  ws_unknown(s, e->pos, what, word ? word : text.s, words, n);
+  return NULL;
+}
+
+bool ws_static_flag(struct ws_schedule *s, const struct ws_expr *e, const char *what) {
+  struct ws_static v;
+  if (!e || !ws_static_need(s, NULL, e, &v, what)) return false;
+  if (v.kind != WS_ST_BOOL) ws_error(s->diags, e->pos, "static-value", "%s is true or false, found %s", what, kind_name(v.kind));
+  return v.kind == WS_ST_BOOL && v.i;
 }
 
 /* --- parameters --- */

@@ -2,7 +2,8 @@
  *
  * A name has one shape, the widest of its assignments, and one layout. Both are found as the least fixpoint: every name
  * starts as [1, 1] without a layout, and the program is walked until nothing grows. Layouts flow both ways: from products
- * and memory to uses, and from a use back to a `read` that nothing else decides. Then one more walk checks the rules. */
+ * and memory to uses, and from a use back to a `read` that nothing else decides. What products and TMEM fix comes first, then
+ * what is read as a left operand, and what nothing decides is `copy`. Then one more walk checks the rules. */
 #include "passes.h"
 #include <limits.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 struct infer {
   struct ws_schedule *s;
   struct ws_programm *p;
+  enum stage { FLOW, OPERANDS, REST } stage; /* layouts that instructions fix; then A operands; then `copy` for what is left */
   bool changed, check;
 };
 
@@ -30,12 +32,13 @@ static void layout_error(struct infer *in, struct ws_pos pos, const struct ws_no
 /* A use that takes layout l: decides what nothing else has decided. */
 static void want(struct infer *in, struct ws_node *x, enum ws_layout l) {
   if (l == WS_L_NONE || x->layout != WS_L_NONE || (x->rows == 1 && x->cols == 1)) return;
+  if (l == WS_L_A && in->stage < OPERANDS) return;
   switch (x->kind) {
   case WS_N_READ: x->layout = l, in->changed = true; break;
   case WS_N_VAR:
     if (x->var->layout == WS_L_NONE) x->var->layout = x->layout = l, in->changed = true;
     break;
-  case WS_N_OP: case WS_N_MASK:
+  case WS_N_OP: case WS_N_MASK: case WS_N_REDUCE: case WS_N_PART:
     for (int i = 0; i < x->n; i++) want(in, x->arg[i], l == WS_L_A ? WS_L_ACC : l);
     break;
   default: break;
@@ -83,7 +86,7 @@ static void op(struct infer *in, struct ws_node *x) {
     ints &= x->arg[i]->type == WS_I32;
     if (in->check && !comparison(x->fn) && x->arg[i]->type == WS_BOOL)
       ws_error(in->s->diags, x->arg[i]->pos, "type", "a condition is not a number: write `a if cond else b`");
-    if (in->check && (x->arg[i]->type == WS_F16 || x->arg[i]->type == WS_BF16))
+    if (in->check && x->arg[i]->type != WS_BOOL && ws_type_bits(x->arg[i]->type) < 32)
       ws_error(in->s->diags, x->arg[i]->pos, "type", "arithmetic is done in f32: cast to a narrow type last");
   }
   if (in->check && x->fn == WS_F_SELECT && x->arg[0]->type != WS_BOOL)
@@ -108,8 +111,6 @@ static void reduce(struct infer *in, struct ws_node *x) {
     ws_error(in->s->diags, x->pos, "partial", "`total` finishes a partial row sum (`rowpart`); this is complete");
   if ((x->fn == WS_F_ANY || x->fn == WS_F_ALL) && a->type != WS_BOOL)
     ws_error(in->s->diags, a->pos, "type", "`%s` takes a condition on elements, e.g. `any(x > m)`", ws_fn_name(x->fn));
-  if (x->fn == WS_F_COLMAX || x->fn == WS_F_COLSUM)
-    ws_error(in->s->diags, x->pos, "not-lowered", "`%s`: not lowered for %s", ws_fn_name(x->fn), in->s->target);
 }
 
 static void mask(struct infer *in, struct ws_node *x) {
@@ -126,6 +127,54 @@ static void mask(struct infer *in, struct ws_node *x) {
   }
 }
 
+static void infer_node(struct infer *in, struct ws_node *x);
+
+/* An index of a tile: a uniform integer. */
+static void infer_index(struct infer *in, struct ws_node *x) {
+  if (!x) return;
+  infer_node(in, x);
+  bool whole = x->kind == WS_N_CONST && x->value == (double)(long)x->value;
+  if (in->check && !whole && (x->type != WS_I32 || x->rows != 1 || x->cols != 1))
+    ws_error(in->s->diags, x->pos, "index", "an index is one integer, found %s [%d, %d]", ws_type_name(x->type), x->rows, x->cols);
+}
+
+static void infer_mem(struct infer *in, struct ws_mem *m) {
+  if (!m) return;
+  infer_index(in, m->block);
+  infer_index(in, m->col_block);
+  for (int k = 0; k < WS_MAX_DIMS; k++) infer_index(in, m->coord[k]);
+  const struct ws_rolem *r = in->p->role;
+  if (in->check && m->space == WS_TMEM && (r->warps % 4 || r->first_warp % 4))
+    ws_error(in->s->diags, m->pos, "warpgroup", "TMEM is read and written by whole warpgroups: `%s` has %d warp%s from warp %d on", r->name, r->warps, r->warps > 1 ? "s" : "",
+             r->first_warp);
+}
+
+static void infer_read(struct infer *in, struct ws_node *x) {
+  const struct ws_mem *m = x->mem;
+  infer_mem(in, x->mem);
+  x->rows = m->transposed ? m->cols : m->rows, x->cols = m->transposed ? m->rows : m->cols;
+  x->type = m->space == WS_GLOBAL ? m->tensor->type : m->buffer->type;
+  if (m->space == WS_TMEM && x->layout == WS_L_NONE) x->layout = WS_L_LANE, in->changed = true;
+  if (in->check && m->space == WS_TMEM && m->transposed) ws_error(in->s->diags, m->pos, "transposed", "TMEM is read as it lies: no `.T`");
+}
+
+/* A part of the columns: the rows of a register tile lie in different threads. */
+static void infer_part(struct infer *in, struct ws_node *x) {
+  const struct ws_node *a = x->arg[0];
+  const struct ws_part *p = &x->part;
+  int whole = p->cols ? a->cols : a->rows, n = p->of ? whole / p->of : p->last - p->first + 1;
+  x->rows = a->rows, x->cols = a->cols, x->type = a->type, x->layout = a->layout, x->partial = a->partial;
+  if (n < 1) n = 1;
+  *(p->cols ? &x->cols : &x->rows) = n;
+  if (!in->check) return;
+  if (!p->cols)
+    ws_error(in->s->diags, x->pos, "part", "the rows of a register tile lie in different threads: take a part of its columns");
+  else if (p->of ? whole % p->of : p->last >= whole)
+    ws_error(in->s->diags, x->pos, "part", p->of ? "%d columns do not split into %d equal parts" : "the tile has %d columns, this part ends at %d", whole, p->of ? p->of : p->last);
+  else if ((a->layout == WS_L_ACC || a->layout == WS_L_A) && (n % 8 || (!p->of && p->first % 8)))
+    ws_error(in->s->diags, x->pos, "part", "a part of layout `%s` is a multiple of 8 columns, not %d", ws_layout_name(a->layout), n);
+}
+
 static void infer_node(struct infer *in, struct ws_node *x) {
   for (int i = 0; i < x->n; i++) infer_node(in, x->arg[i]);
   switch (x->kind) {
@@ -134,12 +183,15 @@ static void infer_node(struct infer *in, struct ws_node *x) {
     break;
   case WS_N_OP: op(in, x); break;
   case WS_N_REDUCE: reduce(in, x); break;
-  case WS_N_MASK: mask(in, x); break;
-  case WS_N_READ:
-    x->rows = x->mem->transposed ? x->mem->cols : x->mem->rows, x->cols = x->mem->transposed ? x->mem->rows : x->mem->cols;
-    x->type = x->mem->space == WS_GLOBAL ? x->mem->tensor->type : x->mem->buffer->type;
+  case WS_N_MASK:
+    infer_mem(in, x->mem);
+    infer_mem(in, x->mem2);
+    mask(in, x);
     break;
+  case WS_N_READ: infer_read(in, x); break;
+  case WS_N_PART: infer_part(in, x); break;
   case WS_N_ROWPOS: case WS_N_COLPOS:
+    infer_mem(in, x->mem);
     x->rows = x->kind == WS_N_ROWPOS ? x->mem->rows : 1, x->cols = x->kind == WS_N_COLPOS ? x->mem->rows : 1, x->type = WS_I32;
     if (in->check && x->mem->space != WS_GLOBAL)
       ws_error(in->s->diags, x->mem->pos, "mask", "positions belong to a tile of a tensor");
@@ -160,9 +212,20 @@ static void grow(struct infer *in, struct ws_var *v, const struct ws_node *x) {
   if (!v->partial && x->partial) v->partial = true, in->changed = true;
 }
 
+/* What an assignment to a part of a tile says of the whole. */
+static struct ws_node scaled(const struct ws_act *a) {
+  struct ws_node x = *a->value;
+  if (a->dst_part.given && x.kind != WS_N_CONST) *(a->dst_part.cols ? &x.cols : &x.rows) *= a->dst_part.of;
+  return x;
+}
+
 static void check_assign(struct infer *in, const struct ws_act *a) {
   const struct ws_var *v = a->dst;
-  const struct ws_node *x = a->value;
+  const struct ws_node whole = scaled(a), *x = &whole;
+  if (a->dst_part.given && !a->dst_part.cols) {
+    ws_error(in->s->diags, a->src->dst->pos, "part", "the rows of a register tile lie in different threads: assign a part of its columns");
+    return;
+  }
   if (x->kind == WS_N_CONST) return;
   if (x->rows != v->rows || x->cols != v->cols)
     ws_error(in->s->diags, x->pos, "shape", "`%s` is [%d, %d] elsewhere, [%d, %d] here; only a constant is widened", v->name, v->rows,
@@ -176,10 +239,8 @@ static void check_assign(struct infer *in, const struct ws_act *a) {
 }
 
 static void check_layout(struct infer *in, const struct ws_var *v) {
-  if (v->layout == WS_L_NONE && (v->rows > 1 || v->cols > 1)) {
-    ws_error(in->s->diags, v->pos, "layout", "nothing decides the layout of `%s` [%d, %d]", v->name, v->rows, v->cols);
-    return;
-  }
+  if (v->layout == WS_L_LANE && v->rows > 32 * in->p->role->warps)
+    ws_error(in->s->diags, v->pos, "layout", "`%s` has %d rows, one a thread: `%s` has %d threads", v->name, v->rows, in->p->role->name, 32 * in->p->role->warps);
   int per = 16 * in->p->role->warps;
   if ((v->layout == WS_L_ACC || v->layout == WS_L_A) && v->rows % per)
     ws_error(in->s->diags, v->pos, "layout", "`%s` has %d rows: %d warps of mma.sync take a multiple of %d", v->name, v->rows,
@@ -187,37 +248,25 @@ static void check_layout(struct infer *in, const struct ws_var *v) {
 }
 
 static void product(struct infer *in, struct ws_act *a) {
-  int m, k, n = a->b_mem->transposed ? a->b_mem->rows : a->b_mem->cols, kb = a->b_mem->transposed ? a->b_mem->cols : a->b_mem->rows;
-  enum ws_type ta, tb = a->b_mem->buffer->type;
   if (a->a) {
     infer_node(in, a->a);
     want(in, a->a, WS_L_A);
-    m = a->a->rows, k = a->a->cols, ta = a->a->type;
-  } else
-    m = a->a_mem->transposed ? a->a_mem->cols : a->a_mem->rows, k = a->a_mem->transposed ? a->a_mem->rows : a->a_mem->cols, ta = a->a_mem->buffer->type;
-  struct ws_node d = {.rows = m, .cols = n, .type = WS_F32, .layout = WS_L_ACC, .kind = WS_N_OP};
-  grow(in, a->dst, &d);
-  if (!in->check) return;
-  struct ws_diags *dg = in->s->diags;
-  struct ws_pos pa = a->a ? a->a->pos : a->a_mem->pos;
-  if (k != kb)
-    ws_error(dg, a->src->pos, "product", "[%d, %d] @ [%d, %d]: the contracted extents differ", m, k, kb, n);
-  else if (k % (a->b_mem->transposed ? 8 : 16) || n % 8)
-    ws_error(dg, k % 8 ? pa : a->b_mem->pos, "product", "[%d, %d] @ [%d, %d]: mma.sync m16n8k16 takes k a multiple of 16 (of 8 where both operands have it along padded rows) and n of 8", m, k, kb, n);
-  if (m % (16 * in->p->role->warps))
-    ws_error(dg, pa, "product", "%d rows do not split over %d warps in tiles of 16", m, in->p->role->warps);
-  if (ta != tb || (ta != WS_F16 && ta != WS_BF16))
-    ws_error(dg, a->src->pos, "product", "%s @ %s: mma.sync on %s takes f16 @ f16 or bf16 @ bf16", ws_type_name(ta), ws_type_name(tb), in->s->target);
-  if (a->dst->rows != m || a->dst->cols != n)
-    ws_error(dg, a->src->pos, "shape", "`%s` is [%d, %d] elsewhere, the product is [%d, %d]", a->dst->name, a->dst->rows, a->dst->cols, m, n);
-  if (a->a && a->a->layout != WS_L_A && a->a->layout != WS_L_ACC)
-    ws_error(dg, pa, "layout", "the left operand has layout `%s`; mma.sync takes `a`, or `acc` cast to 16 bits", ws_layout_name(a->a->layout));
-  if (a->a_mem && a->a_mem->transposed) ws_error(dg, pa, "not-lowered", "a transposed left operand: not lowered for %s", in->s->target);
+  }
+  if (a->dst) {
+    struct ws_product_shape p = ws_product_shape(in->s, a);
+    struct ws_node d = {.rows = p.m, .cols = p.n, .type = WS_F32, .layout = WS_L_ACC, .kind = WS_N_OP};
+    grow(in, a->dst, &d);
+  }
+  if (in->check) ws_check_product(in->s, in->p, a);
 }
 
 static void moved(struct infer *in, struct ws_act *a) {
+  infer_mem(in, a->to->space == WS_TMEM && !a->value ? NULL : a->to);
+  if (a->from && a->from->space != WS_TMEM) infer_mem(in, a->from);
   if (!a->value) return;
   infer_node(in, a->value);
+  if (a->to->space == WS_TMEM) want(in, a->value, WS_L_LANE);
+  if (in->stage == REST) want(in, a->value, WS_L_COPY);
   if (!in->check) return;
   const struct ws_node *x = a->value;
   struct ws_diags *dg = in->s->diags;
@@ -225,24 +274,38 @@ static void moved(struct infer *in, struct ws_act *a) {
   enum ws_type t = a->to->space == WS_GLOBAL ? a->to->tensor->type : a->to->buffer->type;
   if (!is_const && x->type != t)
     ws_error(dg, x->pos, "type", "%s goes into %s memory: cast it", ws_type_name(x->type), ws_type_name(t));
-  if (!is_const && (x->rows != a->to->rows || x->cols != a->to->cols))
+  if (!is_const && (x->rows != (a->to->transposed ? a->to->cols : a->to->rows) || x->cols != (a->to->transposed ? a->to->rows : a->to->cols)))
     ws_error(dg, a->src->pos, "shape", "shapes differ: [%d, %d] -> [%d, %d]", x->rows, x->cols, a->to->rows, a->to->cols);
   if (x->partial) ws_error(dg, x->pos, "partial", "a partial row sum leaves the registers: finish it with `total` first");
-  if (!is_const && x->layout != WS_L_ACC)
-    ws_error(dg, x->pos, "not-lowered", "moving layout `%s` to memory: not lowered for %s", ws_layout_name(x->layout), in->s->target);
+  if (!is_const && a->to->space == WS_TMEM && x->layout != WS_L_LANE && (x->rows > 1 || x->cols > 1))
+    layout_error(in, x->pos, x, &(struct ws_node){.pos = a->to->pos, .layout = WS_L_LANE});
+}
+
+static void assign(struct infer *in, struct ws_act *a) {
+  if (!a->dst) return; /* a slot's second name; D = 0 */
+  infer_node(in, a->value);
+  struct ws_node x = scaled(a);
+  grow(in, a->dst, &x);
+  want(in, a->value, a->dst->layout);
+  if (a->dst2) grow(in, a->dst2, &(struct ws_node){.kind = WS_N_OP, .rows = x.rows, .cols = 1, .type = x.type, .layout = x.layout});
+  if (!in->check) return;
+  check_assign(in, a);
+  if (a->single && (a->dst->rows > 1 || a->dst->cols > 1))
+    ws_error(in->s->diags, a->src->pos, "one-thread", "`%s` is a register tile [%d, %d]: one thread has single values only", a->dst->name, a->dst->rows, a->dst->cols);
+}
+
+static void counter(struct infer *in, const struct ws_act *a) {
+  if (a->from) infer_mem(in, a->from);
+  if (a->value) infer_index(in, a->value);
 }
 
 static void infer_act(void *ctx, struct ws_act *a) {
   struct infer *in = ctx;
   switch (a->kind) {
-  case WS_S_ASSIGN:
-    infer_node(in, a->value);
-    grow(in, a->dst, a->value);
-    want(in, a->value, a->dst->layout);
-    if (in->check) check_assign(in, a);
-    break;
+  case WS_S_ASSIGN: case WS_S_ASSIGN2: assign(in, a); break;
   case WS_S_PRODUCT: product(in, a); break;
-  case WS_S_STORE: case WS_S_WRITE: moved(in, a); break;
+  case WS_S_STORE: case WS_S_WRITE: case WS_S_REDUCE: case WS_S_LOAD: case WS_S_COPY: moved(in, a); break;
+  case WS_S_WAIT_EQ: case WS_S_ARRIVE: case WS_S_WAIT_PHASE: case WS_S_ARRIVE_EXPECT: case WS_S_INIT: counter(in, a); break;
   default: break;
   }
   if (a->when) infer_node(in, a->when);
@@ -254,16 +317,26 @@ static void infer_act(void *ctx, struct ws_act *a) {
     }
 }
 
+static void settle(struct infer *in) {
+  /* Every round grows a shape, decides a layout or a type; a name grows at most a few times. */
+  in->changed = true;
+  for (size_t round = 0; in->changed && round < 8 * in->p->nvars + 8; round++) {
+    in->changed = false;
+    ws_each_act(in->p->body, infer_act, in);
+  }
+}
+
 void ws_pass_types(struct ws_schedule *s) {
   for (int i = 0; i < s->nprograms; i++) {
-    struct infer in = {.s = s, .p = &s->programs[i], .changed = true};
-    /* Every round grows a shape, decides a layout or a type; a name grows at most a few times. */
-    for (size_t round = 0; in.changed && round < 8 * in.p->nvars + 8; round++) {
-      in.changed = false;
-      ws_each_act(in.p->body, infer_act, &in);
+    struct infer in = {.s = s, .p = &s->programs[i]};
+    for (in.stage = FLOW; in.stage < REST; in.stage++) settle(&in);
+    settle(&in); /* REST: a store decides for what it moves */
+    for (size_t k = 0; k < in.p->nvars; k++) {
+      struct ws_var *v = in.p->vars[k];
+      if (v->type == WS_T_NONE) v->type = WS_F32;
+      if (v->layout == WS_L_NONE && (v->rows > 1 || v->cols > 1)) v->layout = WS_L_COPY;
     }
-    for (size_t k = 0; k < in.p->nvars; k++)
-      if (in.p->vars[k]->type == WS_T_NONE) in.p->vars[k]->type = WS_F32;
+    settle(&in);
     in.check = true;
     ws_each_act(in.p->body, infer_act, &in);
     for (size_t k = 0; k < in.p->nvars; k++) check_layout(&in, in.p->vars[k]);

@@ -1,0 +1,150 @@
+/* What the language says and this lowering does not do yet: every declaration, statement and expression of that kind, all in
+ * one run, each at its place. What passes here is lowered by the rest of the folder without a second look, except for limits
+ * that only show while registers and addresses are laid out. */
+#include "lower.h"
+#include <string.h>
+
+struct scan {
+  struct ws_schedule *s;
+  const struct ws_programm *p;
+  int work_loops;
+};
+
+static void refuse(struct scan *c, struct ws_pos pos, const char *what) {
+  ws_error(c->s->diags, pos, "not-lowered", "%s: not lowered for %s", what, c->s->target);
+}
+
+/* --- expressions --- */
+
+static const char *node_reason(const struct ws_node *x) {
+  switch (x->kind) {
+  case WS_N_PART: return "a part of a register tile";
+  case WS_N_INSTANCE: return "the index of an instance";
+  case WS_N_RANK: return "the rank of a CTA";
+  case WS_N_COORD: return "a coordinate of the work tile";
+  case WS_N_QUERY: return "a function of the work tile";
+  case WS_N_REDUCE: return x->fn == WS_F_COLMAX || x->fn == WS_F_COLSUM ? "a reduction along columns" : NULL;
+  default: return NULL;
+  }
+}
+
+static void check_mem(struct scan *c, const struct ws_mem *m);
+
+static void check_node(struct scan *c, const struct ws_node *x) {
+  if (!x) return;
+  const char *why = node_reason(x);
+  if (why) refuse(c, x->pos, why);
+  check_mem(c, x->mem);
+  check_mem(c, x->mem2);
+  for (int i = 0; i < x->n; i++) check_node(c, x->arg[i]);
+}
+
+static void check_mem(struct scan *c, const struct ws_mem *m) {
+  if (!m) return;
+  bool coords = m->tensor && m->tensor->coords, given = false;
+  for (int k = 0; k < WS_MAX_DIMS; k++) given |= m->coord[k] != NULL;
+  if (m->element_at || m->row_at || m->col_at) refuse(c, m->pos, "a place that depends on the instance");
+  if (coords || given) refuse(c, m->pos, coords ? "a table or counter of i32" : "a tile by coordinates");
+  check_node(c, m->block);
+  check_node(c, m->col_block);
+}
+
+/* --- statements --- */
+
+static const char *ring_reason(const struct ws_act *a) {
+  if (a->barrier) return a->barrier->named ? NULL : "an mbarrier";
+  if (a->pipe->by == WS_BY_THREADS) return "a pipeline filled by threads";
+  return a->pipe->by == WS_BY_TMA ? "a pipeline filled by TMA" : NULL;
+}
+
+static const char *act_reason(const struct ws_act *a) {
+  switch (a->kind) {
+  case WS_S_ACQUIRE: case WS_S_COMMIT: case WS_S_RELEASE: case WS_S_WAIT: return ring_reason(a);
+  case WS_S_ARRIVE: return a->barrier ? ring_reason(a) : "a counter in global memory";
+  case WS_S_WAIT_EQ: return "a counter in global memory";
+  case WS_S_WAIT_PHASE: case WS_S_ARRIVE_EXPECT: case WS_S_INIT: case WS_S_INVAL: case WS_S_FENCE: return "an explicit form";
+  case WS_S_ONE_THREAD: return "a one-thread block";
+  case WS_S_AWAIT: return "`await`";
+  case WS_S_COPY: return "`copy`";
+  case WS_S_REDUCE: return "`reduce`";
+  case WS_S_ASSIGN2: return "a read with two results";
+  case WS_S_ASSIGN: return a->handle ? "a second name for a slot" : a->dst_part.given ? "an assignment to a part of a register tile" : NULL;
+  case WS_S_PRODUCT: return a->a_mem && a->a_mem->transposed ? "a transposed left operand" : NULL;
+  case WS_S_LOAD: return a->from->transposed || a->to->transposed ? "a transposing load" : NULL;
+  default: return NULL;
+  }
+}
+
+static const char *option_reason(const struct ws_act *a) {
+  if (a->opt.poly) return "`poly`: exp2 on the FMA pipe";
+  if (a->opt.chunk) return "`chunk`";
+  return a->opt.l2 ? "`l2`" : NULL;
+}
+
+/* Registers go to memory from accumulators. */
+static void check_layout(struct scan *c, const struct ws_act *a) {
+  if ((a->kind != WS_S_STORE && a->kind != WS_S_WRITE) || !a->value || a->value->kind == WS_N_CONST) return;
+  enum ws_layout l = a->value->layout;
+  if (l != WS_L_ACC) refuse(c, a->value->pos, ws_fmt(c->s->arena, "moving layout `%s` to memory", ws_layout_name(l)));
+}
+
+static void check_act(void *ctx, struct ws_act *a) {
+  struct scan *c = ctx;
+  const char *why = act_reason(a), *option = option_reason(a);
+  if (why) refuse(c, a->src->pos, why);
+  if (option) refuse(c, a->src->pos, option);
+  if (a->kind == WS_S_FOR && !a->iter->list && c->work_loops++) refuse(c, a->src->pos, "a second loop over `work`");
+  if (a->element_at) refuse(c, a->src->pos, "an element that depends on the instance");
+  if (!why) check_layout(c, a);
+  check_node(c, a->value);
+  check_node(c, a->a);
+  check_node(c, a->when);
+  const struct ws_mem *mem[] = {a->from, a->to, a->a_mem, a->b_mem};
+  for (size_t i = 0; i < 4; i++) check_mem(c, mem[i]);
+  for (int i = 0; i < a->narms; i++) check_node(c, a->arms[i].cond);
+}
+
+/* --- declarations --- */
+
+static void check_roles(struct scan *c) {
+  for (int i = 0; i < c->s->nroles; i++) {
+    const struct ws_rolem *r = &c->s->roles[i];
+    if (r->is_array) refuse(c, r->decl->name.pos, ws_fmt(c->s->arena, "role `%s`: role arrays", r->name));
+    if (r->one_thread) refuse(c, r->decl->name.pos, ws_fmt(c->s->arena, "role `%s`: roles of one thread", r->name));
+    if (r->registers) refuse(c, r->decl->registers->pos, "`registers`, which setmaxnreg sets from sm_90 on");
+  }
+}
+
+static void check_buffers(struct scan *c) {
+  for (int i = 0; i < c->s->nbuffers; i++) {
+    const struct ws_bufferm *b = &c->s->buffers[i];
+    if (b->acc8) refuse(c, b->decl->order->pos, "`order: acc8`");
+    if (ws_type_bits(b->type) == 8) refuse(c, b->decl->type->pos, "8-bit elements");
+  }
+}
+
+static void check_vars(struct scan *c) {
+  for (size_t i = 0; i < c->p->nvars; i++) {
+    const struct ws_var *v = c->p->vars[i];
+    if (v->layout == WS_L_COPY || v->layout == WS_L_LANE)
+      refuse(c, v->pos, ws_fmt(c->s->arena, "nothing decides the layout of `%s` [%d, %d], which is then `%s`; that", v->name, v->rows, v->cols, ws_layout_name(v->layout)));
+  }
+}
+
+static void check_problem(struct scan *c) {
+  if (strcmp(c->s->problem->name, "attention.forward")) refuse(c, c->s->doc->problem_pos, ws_fmt(c->s->arena, "problem `%s`", c->s->problem->name));
+}
+
+bool ws_lower_supports(struct ws_schedule *s) {
+  struct scan c = {.s = s};
+  size_t before = s->diags->errors;
+  check_problem(&c);
+  check_roles(&c);
+  check_buffers(&c);
+  for (int i = 0; i < s->nprograms; i++) {
+    c.p = &s->programs[i], c.work_loops = 0;
+    ws_each_act(s->programs[i].body, check_act, &c);
+    check_vars(&c);
+  }
+  return s->diags->errors == before;
+}
