@@ -1,18 +1,36 @@
 /* libwarpscore: load the kernels that warpscore generates and launch them on a GPU or on the embedded emulator.
  *
- *   struct ws_error_info err;
- *   struct ws_manifest *m;   ws_manifest_read(path, &m, &err);            what the kernel is and needs
- *   struct ws_device *dev;   ws_device_open(NULL, m, NULL, &dev, &err);   the best device that can run it
- *   struct ws_kernel *k;     ws_kernel_load_file(dev, path, &k, &err);    compiled by the driver
- *   struct ws_launch l = {.tensors = t, .ntensors = 5, .stream = stream};
- *   ws_kernel_launch(k, &l, &err);                                        queued on the caller's stream
+ * A kernel is one text file, k.ptx. Its head (a manifest, comment lines that anybody can read) says which tensors it
+ * wants, how it is launched and what it runs on, so that the same few calls launch any of them. This is all that a
+ * program of its own needs; the tensors are those of an attention kernel:
  *
- * The library depends on libc alone: the CUDA driver and the emulator are opened at run time. Nothing here exits,
- * prints, or keeps global state. Every fallible function returns a status and, where err is not NULL, fills it with a
- * message that names what is wrong, what was found, what is expected and what to do; on WS_OK err is left alone.
+ *   struct ws_error_info err;
+ *   struct ws_manifest *m;   ws_manifest_read("k.ptx", &m, &err);               what the kernel is and needs
+ *   struct ws_device *dev;   ws_device_open(NULL, m, NULL, &dev, &err);         the best device that can run it
+ *   struct ws_kernel *k;     ws_kernel_load_file(dev, "k.ptx", &k, &err);       compiled by the driver
+ *   uint64_t q;              ws_memory_alloc(dev, bytes, &q, &err);             or any device address of yours
+ *                            ws_memory_upload(dev, q, host, bytes, stream, &err);
+ *   int64_t shape[] = {batch, heads, length, head_dim};                         the dims' order is the manifest's
+ *   struct ws_tensor t[] = {{"q", q, WS_DTYPE_BF16, 4, shape, NULL}, {"k", ...}, {"v", ...}, {"o", ...}, {"lse", ...}};
+ *   struct ws_launch l = {.tensors = t, .ntensors = 5, .stream = stream};       stream: a CUstream, a cudaStream_t
+ *   if (ws_kernel_launch(k, &l, &err)) puts(err.message);                       queued; nothing waits, nothing is allocated
+ *                            ws_memory_download(dev, host, o, bytes, stream, &err);
+ *   ws_kernel_free(k); ws_device_close(dev); ws_manifest_free(m);
+ *
+ * Every call above returns WS_OK (0) or says in err.message what is wrong, what was found, what is expected and what to
+ * do; on WS_OK err is left alone, and err may be NULL where nobody reads it. Which tensors, dims, types and scalars a
+ * kernel has: read its first lines, or ws_manifest_tensor. Memory, streams and events that a program has already (from
+ * the CUDA runtime, PyTorch, ...) are used as they are: see ws_device_open on contexts.
+ *
+ * Build with CMake: find_package(warpscore), link warpscore::warpscore or warpscore::warpscore-static;
+ * warpscore_embed_ptx(TARGET FILE k.ptx NAME k_ptx) turns a kernel into an array (ws_kernel_load_text). Or: cc $(pkg-config
+ * --cflags --libs warpscore). The library depends on libc alone: the CUDA driver and the emulator are opened at run time.
+ * Nothing here exits, prints, or keeps global state.
  *
  * Thread-safety: all functions may be called from several threads at once, on the same objects too, except that an
- * object must not be closed or freed while another call uses it. An err belongs to one call at a time. */
+ * object must not be closed or freed while another call uses it. An err belongs to one call at a time.
+ *
+ * Also: warpscore_dlpack.h (tensors of DLPack), and below: a cache of compiled kernels, a table to choose kernels by. */
 #ifndef WARPSCORE_H
 #define WARPSCORE_H
 #include <stddef.h>
@@ -39,7 +57,8 @@ enum ws_status {
   WS_ERR_UNSUPPORTED, /* this device or driver cannot run this kernel */
   WS_ERR_COMPILE,     /* the driver refused the PTX text; its log is in the message */
   WS_ERR_MEMORY,      /* host or device memory ran out */
-  WS_ERR_DRIVER       /* another driver call failed; driver_result tells how */
+  WS_ERR_DRIVER,      /* another driver call failed; driver_result tells how */
+  WS_ERR_NO_KERNEL    /* the table of kernels has none for this problem */
 };
 
 enum { WS_MESSAGE_SIZE = 2048, WS_MAX_RANK = 8 };
@@ -67,7 +86,12 @@ enum ws_dtype {
 WS_API const char *ws_dtype_name(enum ws_dtype type);  /* "bf16" */
 WS_API size_t ws_dtype_size(enum ws_dtype type);       /* bytes; 0 for WS_DTYPE_NONE */
 
-enum ws_direction { WS_IN, WS_OUT, WS_INOUT };
+enum ws_direction {
+  WS_IN,
+  WS_OUT,
+  WS_INOUT,
+  WS_WORKSPACE /* scratch: contents do not matter before the kernel and mean nothing after it; see struct ws_launch */
+};
 
 struct ws_dim_info {
   const char *name; /* bound by the shapes at launch; NULL = fixed */
@@ -95,7 +119,8 @@ struct ws_kernel_info {
   const char *schedule, *tool;               /* "" where the manifest has none */
   const char *lse_base;                      /* "e", "2" or "" */
   const char *checked;                       /* the protocol verdict: "clean", "review" or "no" */
-  const char *grid;                          /* as written: "queries/128 * heads * batch" */
+  const char *grid;                          /* as written: "queries/128 * heads * batch", "persistent 2 of ..." */
+  uint32_t persistent;                       /* CTAs for each multiprocessor in use; 0 = the grid follows the shapes alone */
   uint32_t block;                            /* threads a CTA */
   uint32_t shared;                           /* dynamic shared memory a CTA, bytes */
   uint32_t registers;                        /* upper bound a thread, 0 = unknown */
@@ -111,21 +136,26 @@ WS_API enum ws_status ws_manifest_parse(const char *text, size_t length, struct 
 WS_API enum ws_status ws_manifest_read(const char *path, struct ws_manifest **out, struct ws_error_info *err);
 WS_API void ws_manifest_free(struct ws_manifest *manifest); /* NULL is fine */
 
-/* Everything returned lives as long as the manifest. The index functions return NULL past the end. */
+/* Everything returned lives as long as the manifest. The index functions return NULL past the end; all do for NULL. */
 WS_API const struct ws_kernel_info *ws_manifest_kernel(const struct ws_manifest *manifest);
 WS_API const struct ws_tensor_info *ws_manifest_tensor(const struct ws_manifest *manifest, size_t index);
 WS_API const struct ws_scalar_info *ws_manifest_scalar(const struct ws_manifest *manifest, size_t index);
-WS_API const char *ws_manifest_setting(const struct ws_manifest *manifest, const char *name); /* a parameter's value, or NULL */
-WS_API const char *ws_manifest_setting_at(const struct ws_manifest *manifest, size_t index, const char **value); /* its name */
+/* The value of the spec's parameter, or NULL; the name of the index-th one, *value (unless value is NULL) its value. */
+WS_API const char *ws_manifest_setting(const struct ws_manifest *manifest, const char *name);
+WS_API const char *ws_manifest_setting_at(const struct ws_manifest *manifest, size_t index, const char **value);
 
 /* ---- devices ---- */
 
 struct ws_device; /* a device with its primary context retained; closed when the last kernel on it is freed, too */
 
-struct ws_device_options {   /* NULL members = default */
+struct ws_device_options {   /* 0, NULL = default */
   const char *driver_path;   /* the CUDA driver; default: "libcuda.so.1" as the dynamic loader finds it */
   const char *emulator_path; /* default: $WARPSCORE_EMU, else libwarpscore-emu.so beside this library or program,
                                 else as the dynamic loader finds it */
+  void *context;             /* the CUcontext that kernels and memory shall live in; the caller keeps it alive. Default: the
+                                device's primary context, which the CUDA runtime, PyTorch, JAX and CuPy use, too */
+  const char *cache_folder;  /* where compiled kernels are kept from one run of a program to the next (created if its parent
+                                exists); default: nowhere. Only what you trust should be able to write there */
 };
 
 struct ws_device_info {
@@ -133,6 +163,7 @@ struct ws_device_info {
   const char *model;       /* "NVIDIA H200" */
   const char *choice;      /* for "best": why this one, in words; else "" */
   int emulator;            /* 1: the emulator */
+  int ordinal;             /* N of "cuda:N"; 0 for the emulator */
   int major, minor;        /* compute capability */
   int multiprocessors;
   int driver_version;      /* 1000 * major + 10 * minor of the CUDA version that the driver supports */
@@ -141,8 +172,12 @@ struct ws_device_info {
 };
 
 /* Opens "cuda:N", "emu", or (NULL or "best") the GPU of the highest compute capability that can run the kernel of
- * manifest, then the emulator. manifest NULL = any kernel; options NULL = defaults.
- * WS_ERR_ARGUMENT for another name, WS_ERR_NO_DEVICE, WS_ERR_UNSUPPORTED (a named device that cannot run the kernel). */
+ * manifest, then the emulator. manifest NULL = any kernel; options NULL = defaults (the strings are copied). With
+ * options->context the device is the one of that context: name must be NULL or that device's.
+ * WS_ERR_ARGUMENT for another name, WS_ERR_NO_DEVICE, WS_ERR_UNSUPPORTED (a named device that cannot run the kernel).
+ *
+ * Several devices, several contexts: open each of them, load each kernel on each. No call changes the context that is
+ * current for the calling thread when it returns. */
 WS_API enum ws_status ws_device_open(const char *name, const struct ws_manifest *manifest,
                                      const struct ws_device_options *options, struct ws_device **out,
                                      struct ws_error_info *err);
@@ -187,7 +222,7 @@ WS_API enum ws_status ws_event_elapsed(struct ws_device *device, void *from, voi
 struct ws_kernel; /* a loaded kernel; keeps its device open */
 
 /* Loads a generated .ptx from a file or from memory: the manifest is checked, then the device and driver against it,
- * then the driver compiles the text (or takes it from its cache). */
+ * then the driver compiles the text (tenths of a second), unless the device's cache folder has the result (see below). */
 WS_API enum ws_status ws_kernel_load_file(struct ws_device *device, const char *path, struct ws_kernel **out,
                                           struct ws_error_info *err);
 WS_API enum ws_status ws_kernel_load_text(struct ws_device *device, const char *text, size_t length,
@@ -207,6 +242,22 @@ struct ws_kernel_resources {
 };
 WS_API const struct ws_kernel_resources *ws_kernel_get_resources(const struct ws_kernel *kernel);
 
+/* How the kernel came to be. With a cache folder, an entry is one file, named by a hash and checked against the whole PTX
+ * text, its target, the driver's CUDA version, the device's compute capability and a checksum of its machine code. Any
+ * number of processes may share a folder. A cache that cannot be read or written is never an error: the kernel is compiled
+ * and `cache` says why. Old entries are never removed; delete any of them at any time. */
+enum ws_load_source {
+  WS_LOAD_COMPILED, /* by the driver, from PTX (the driver may have it in a cache of its own) */
+  WS_LOAD_CACHED,   /* from the cache folder */
+  WS_LOAD_CUBIN     /* from the caller's machine code */
+};
+struct ws_load_info {
+  enum ws_load_source source;
+  double seconds;       /* from PTX text or machine code to a kernel on the device */
+  const char *cache;    /* "" without a cache folder, else what became of it: "taken from FILE", "stored in FILE", ... */
+};
+WS_API const struct ws_load_info *ws_kernel_get_load_info(const struct ws_kernel *kernel); /* lives as long as the kernel */
+
 struct ws_tensor {
   const char *name;      /* as in the manifest */
   uint64_t data;         /* device address; may be 0 where an extent is 0 */
@@ -223,23 +274,83 @@ struct ws_scalar {
   double value;
 };
 
-struct ws_launch {
-  const struct ws_tensor *tensors; /* all that the manifest names, in any order */
+struct ws_launch { /* zero what you do not use: struct ws_launch l = {0} */
+  const struct ws_tensor *tensors; /* all that the manifest names, in any order; workspace tensors may be left out */
   size_t ntensors;
   const struct ws_scalar *scalars; /* those that shall differ from the manifest's default */
   size_t nscalars;
   void *stream;                    /* the caller's CUstream; NULL = the default stream */
+  uint64_t workspace;              /* device memory for the workspace tensors that are left out, aligned to 256 bytes;
+                                      launches that may run at once need one each */
+  size_t workspace_bytes;          /* its size: at least what ws_kernel_plan says */
+  uint32_t sm_count;               /* of persistent kernels: multiprocessors to use, 0 = all that the device has ... */
+  uint32_t sm_margin;              /* ... less these, which are left to other kernels (communication, for instance) */
 };
 
 /* Checks all arguments against the manifest, then queues the kernel on the stream. No allocation, no synchronization:
- * fit for stream capture. An empty output is no launch and WS_OK. WS_ERR_ARGUMENT leaves all memory untouched; a fault
- * of the running kernel shows at the next synchronization, as always with CUDA. Whether different tensors overlap each
- * other is the caller's business. */
+ * fit for stream capture into a graph (the addresses and shapes are those of the capture). An empty output is no launch and
+ * WS_OK. WS_ERR_ARGUMENT leaves all memory untouched; a fault of the running kernel shows at the next synchronization, as
+ * always with CUDA. Whether different tensors overlap each other is the caller's business. */
 WS_API enum ws_status ws_kernel_launch(const struct ws_kernel *kernel, const struct ws_launch *launch,
                                        struct ws_error_info *err);
-/* The checks alone, without a device. grid may be NULL; *grid is the number of CTAs. */
+
+/* What a launch will take, before memory is there for it: all of the launch is checked but addresses, which may be 0. */
+struct ws_plan {
+  uint64_t grid;          /* CTAs; 0 = there is nothing to do */
+  uint32_t block, shared; /* threads a CTA, bytes of dynamic shared memory a CTA */
+  uint32_t sms;           /* multiprocessors that a persistent grid counts on; 0 for other kernels */
+  size_t workspace_bytes; /* for struct ws_launch; 0 = none is needed */
+};
+WS_API enum ws_status ws_kernel_plan(const struct ws_kernel *kernel, const struct ws_launch *launch, struct ws_plan *plan,
+                                     struct ws_error_info *err);
+
+/* The checks of ws_kernel_launch alone, without a device. grid may be NULL; *grid is the number of CTAs, for which a
+ * persistent kernel needs launch->sm_count. */
 WS_API enum ws_status ws_manifest_check_launch(const struct ws_manifest *manifest, const struct ws_launch *launch,
                                                uint64_t *grid, struct ws_error_info *err);
+
+/* ---- a table of kernels: which file for which problem on which device ----
+ * A text file for people to edit. `#` starts a comment; the first line is `warpscore table 1`; each other line is a kernel:
+ *
+ *   problem            type  head_dim  mask    target   queries  keys   file
+ *   attention.forward  bf16  128       causal  sm_100a  *        *      fa4_128_causal.ptx
+ *   attention.forward  bf16  128       causal  sm_80    1-256    4096-  short_128_causal.ptx
+ *   attention.forward  bf16  128       causal  sm_80    *        *      fa2_128_causal.ptx
+ *
+ * (the line of titles is a comment: start it with #). The first line that fits is taken, so better kernels stand higher. `*`
+ * fits anything, N alone N, N-M from N to M, N- and -M are open on one side. Files are relative to the table's folder. */
+
+struct ws_table;
+/* folder: what relative files are relative to, NULL = the process's own. WS_ERR_MANIFEST: a damaged table, with its line. */
+WS_API enum ws_status ws_table_parse(const char *text, size_t length, const char *folder, struct ws_table **out,
+                                     struct ws_error_info *err);
+WS_API enum ws_status ws_table_read(const char *path, struct ws_table **out, struct ws_error_info *err);
+WS_API void ws_table_free(struct ws_table *table); /* NULL is fine */
+WS_API size_t ws_table_rows(const struct ws_table *table);
+
+struct ws_need {
+  const char *problem;   /* "attention.forward" */
+  enum ws_dtype type;
+  int64_t head_dim;
+  const char *mask;      /* as in the table: "causal", ...; NULL = "none" */
+  int64_t queries, keys; /* lengths */
+};
+
+struct ws_choice {
+  const char *file;  /* path of the kernel; lives as long as the table */
+  size_t row;        /* 0 .. ws_table_rows - 1: to remember a loaded kernel by */
+  int line;          /* of the table */
+  char reason[1024]; /* in words: what it was chosen for, and why not a line above it */
+};
+
+/* Allocates nothing, opens nothing: cheap enough to ask before every launch. WS_ERR_UNSUPPORTED when there are kernels for
+ * the problem but none for the device's architecture: the message names what they need. WS_ERR_NO_KERNEL when there are
+ * none: the message names the nearest. */
+WS_API enum ws_status ws_table_choose(const struct ws_table *table, const struct ws_device *device,
+                                      const struct ws_need *need, struct ws_choice *choice, struct ws_error_info *err);
+/* Chooses, loads, and compares the kernel's manifest with the line (WS_ERR_MANIFEST: they disagree). choice may be NULL. */
+WS_API enum ws_status ws_table_load(const struct ws_table *table, struct ws_device *device, const struct ws_need *need,
+                                    struct ws_kernel **out, struct ws_choice *choice, struct ws_error_info *err);
 
 #ifdef __cplusplus
 }

@@ -1,15 +1,22 @@
-/* A launch held against the manifest: every tensor, dim, stride and scalar, then the kernel's parameters and the grid.
- * No allocation and no driver call, so that a launch stays cheap and can be captured. */
+/* A launch held against the manifest: every tensor, dim, stride and scalar, the workspace, then the kernel's parameters
+ * and the grid. No allocation and no driver call, so that a launch stays cheap and can be captured. */
 #include "runtime.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_GRID = 0x7fffffff }; /* CTAs along x: CUDA's limit since compute capability 3.0 */
+enum {
+  MAX_GRID = 0x7fffffff, /* CTAs along x: CUDA's limit since compute capability 3.0 */
+  WORKSPACE_ALIGN = 256  /* of the block and of each tensor in it, as cuMemAlloc's */
+};
 
 struct arguments {
   const struct ws_manifest *m;
   const struct ws_tensor *tensors[WS_RT_MAX_TENSORS];
+  struct ws_tensor carved[WS_RT_MAX_TENSORS];     /* workspace tensors that the launch leaves to the loader */
+  int64_t carved_shape[WS_RT_MAX_TENSORS][WS_MAX_RANK];
+  size_t workspace_bytes;
+  bool planning;                                  /* addresses do not matter */
   int64_t stride[WS_RT_MAX_TENSORS][WS_MAX_RANK]; /* bytes */
   int64_t extent[WS_RT_MAX_DIMS];                 /* of named dims */
   size_t bound_by[WS_RT_MAX_DIMS];                /* tensor, or ntensors while unbound */
@@ -68,7 +75,7 @@ static enum ws_status match_tensors(struct arguments *a, const struct ws_launch 
     a->tensors[k] = t;
   }
   for (size_t k = 0; k < m->ntensors; k++)
-    if (!a->tensors[k])
+    if (!a->tensors[k] && m->tensors[k].direction != WS_WORKSPACE)
       return BAD(a, "tensor %s is missing: the kernel needs %s", m->tensors[k].name,
                  tensor_names(m, list, sizeof list));
   return WS_OK;
@@ -107,6 +114,7 @@ static enum ws_status bind_shapes(struct arguments *a) {
   for (size_t k = 0; k < m->ntensors; k++) {
     const struct ws_tensor_info *info = &m->tensors[k];
     const struct ws_tensor *t = a->tensors[k];
+    if (!t) continue; /* to be carved */
     if (t->type != WS_DTYPE_NONE && t->type != info->type)
       return BAD(a, "tensor %s: type %s found, expected %s: convert it, or generate the kernel for that type",
                  info->name, ws_dtype_name(t->type), ws_dtype_name(info->type));
@@ -120,6 +128,7 @@ static enum ws_status bind_shapes(struct arguments *a) {
   for (size_t i = 0; i < m->nmultiples; i++) {
     size_t x = m->multiples[i].dim, y = m->multiples[i].of;
     int64_t have = a->extent[x], of = a->extent[y];
+    if (a->bound_by[x] == m->ntensors || a->bound_by[y] == m->ntensors) continue;
     if (of ? have % of : have)
       return BAD(a, "%s (%lld, from tensor %s) must be a multiple of %s (%lld, from tensor %s)", m->dims[x],
                  (long long)have, m->tensors[a->bound_by[x]].name, m->dims[y], (long long)of,
@@ -224,14 +233,64 @@ static enum ws_status check_memory(struct arguments *a) {
   for (size_t k = 0; k < a->m->ntensors; k++) {
     const struct ws_tensor_info *info = &a->m->tensors[k];
     const struct ws_tensor *t = a->tensors[k];
-    if (empty(a, k)) continue; /* nothing of it is touched: address and strides do not matter */
-    if (!t->data) return BAD(a, "tensor %s: its address is NULL, but none of its extents is 0", info->name);
+    if (empty(a, k)) { /* nothing of it is touched: address and strides do not matter */
+      memset(a->stride[k], 0, sizeof a->stride[k]);
+      continue;
+    }
+    if (!t->data && !a->planning) return BAD(a, "tensor %s: its address is NULL, but none of its extents is 0", info->name);
     if (t->data % info->align)
       return BAD(a, "tensor %s: address 0x%llx found, expected a multiple of %u bytes", info->name,
                  (unsigned long long)t->data, info->align);
     if (take_strides(a, k) || check_reach(a, k)) return WS_ERR_ARGUMENT;
     if (info->direction != WS_IN && check_overlap(a, k)) return WS_ERR_ARGUMENT;
   }
+  return WS_OK;
+}
+
+/* ---- workspace ---- */
+
+/* The extent of every dim that a parameter or a workspace tensor uses has to come from a tensor of the launch. */
+static enum ws_status carve_one(struct arguments *a, size_t k) {
+  const struct ws_manifest *m = a->m;
+  const struct ws_tensor_info *info = &m->tensors[k];
+  int64_t bytes = (int64_t)ws_dtype_size(info->type), begin = (int64_t)a->workspace_bytes;
+  bool overflow = false;
+  for (int d = 0; d < info->rank; d++) {
+    size_t index = m->dim_of[k][d];
+    if (info->dims[d].name && a->bound_by[index] == m->ntensors)
+      return BAD(a, "tensor %s: no tensor of the launch tells its dim %s: give %s itself", info->name, info->dims[d].name,
+                 info->name);
+    a->carved_shape[k][d] = info->dims[d].name ? a->extent[index] : info->dims[d].extent;
+    overflow |= __builtin_mul_overflow(bytes, a->carved_shape[k][d], &bytes);
+  }
+  int64_t unit = info->align > WORKSPACE_ALIGN ? info->align : WORKSPACE_ALIGN, end;
+  overflow |= __builtin_add_overflow(begin, bytes, &end) || __builtin_add_overflow(end, unit - 1, &end);
+  if (overflow) return too_large(a, k);
+  a->carved[k] = (struct ws_tensor){
+      .name = info->name, .data = (uint64_t)begin, .type = info->type, .rank = info->rank, .shape = a->carved_shape[k]};
+  a->tensors[k] = &a->carved[k];
+  a->workspace_bytes = (size_t)(end / unit * unit);
+  return WS_OK;
+}
+
+/* Workspace tensors that the launch leaves out lie packed in its block of workspace, one behind the other. */
+static enum ws_status carve(struct arguments *a, const struct ws_launch *launch) {
+  const struct ws_manifest *m = a->m;
+  bool any = false;
+  for (size_t k = 0; k < m->ntensors; k++) {
+    if (a->tensors[k]) continue;
+    if (carve_one(a, k)) return WS_ERR_ARGUMENT;
+    any = true;
+  }
+  if (!any || a->planning || !a->workspace_bytes) return WS_OK;
+  if (launch->workspace_bytes < a->workspace_bytes || !launch->workspace)
+    return BAD(a, "workspace: %zu bytes found, expected at least %zu: ask ws_kernel_plan and give so much device memory",
+               launch->workspace ? launch->workspace_bytes : (size_t)0, a->workspace_bytes);
+  if (launch->workspace % WORKSPACE_ALIGN)
+    return BAD(a, "workspace: address 0x%llx found, expected a multiple of %d bytes", (unsigned long long)launch->workspace,
+               WORKSPACE_ALIGN);
+  for (size_t k = 0; k < m->ntensors; k++)
+    if (a->tensors[k] == &a->carved[k]) a->carved[k].data += launch->workspace;
   return WS_OK;
 }
 
@@ -326,8 +385,22 @@ static enum ws_status fill_params(struct arguments *a, union ws_rt_value *values
   return WS_OK;
 }
 
-static enum ws_status compute_grid(struct arguments *a, uint64_t *grid) {
-  uint64_t product = 1;
+/* The multiprocessors that a persistent grid counts on. */
+static enum ws_status count_sms(struct arguments *a, const struct ws_launch *launch, uint32_t device_sms, uint32_t *sms) {
+  uint32_t have = launch->sm_count ? launch->sm_count : device_sms;
+  if (device_sms && have > device_sms)
+    return BAD(a, "sm_count: %u found, but the device has %u multiprocessors", have, device_sms);
+  if (!have && a->m->info.persistent)
+    return BAD(a, "sm_count: 0 found, but the grid %s depends on it: give the multiprocessors of the device",
+               a->m->info.grid);
+  if (have && launch->sm_margin >= have)
+    return BAD(a, "sm_margin: %u found, expected less than the %u multiprocessors in use", launch->sm_margin, have);
+  *sms = have ? have - launch->sm_margin : 0;
+  return WS_OK;
+}
+
+static enum ws_status compute_grid(struct arguments *a, uint32_t sms, uint64_t *grid) {
+  uint64_t product = 1, most = a->m->info.persistent ? (uint64_t)a->m->info.persistent * sms : UINT64_MAX;
   bool overflow = false;
   for (size_t i = 0; i < a->m->nfactors; i++) {
     const struct ws_rt_factor *f = &a->m->factors[i];
@@ -339,6 +412,10 @@ static enum ws_status compute_grid(struct arguments *a, uint64_t *grid) {
     }
     overflow |= __builtin_mul_overflow(product, v, &product);
   }
+  if (a->m->info.persistent && (overflow || product > most || !a->m->nfactors)) {
+    *grid = most;
+    return WS_OK;
+  }
   if (overflow || product > MAX_GRID)
     return BAD(a, "the grid %s has more than 2^31 - 1 CTAs: launch in several parts, for instance over the batch",
                a->m->info.grid);
@@ -346,22 +423,24 @@ static enum ws_status compute_grid(struct arguments *a, uint64_t *grid) {
   return WS_OK;
 }
 
-enum ws_status ws_rt_arguments(const struct ws_manifest *m, const struct ws_launch *launch, union ws_rt_value *values,
-                               uint64_t *grid, struct ws_error_info *err) {
-  struct arguments a = {.m = m, .err = err};
+enum ws_status ws_rt_arguments(const struct ws_manifest *m, const struct ws_launch *launch, struct ws_rt_call *call,
+                               struct ws_error_info *err) {
+  struct arguments a;
+  a.m = m, a.err = err, a.planning = call->planning, a.workspace_bytes = 0;
+  memset(a.tensors, 0, sizeof a.tensors); /* the rest is written before it is read: no time for all of it */
   if (!launch) return BAD(&a, "the launch is NULL");
-  if (match_tensors(&a, launch) || bind_shapes(&a) || check_memory(&a) || take_scalars(&a, launch))
+  if (match_tensors(&a, launch) || bind_shapes(&a) || carve(&a, launch) || check_memory(&a) || take_scalars(&a, launch))
     return WS_ERR_ARGUMENT;
-  if (compute_grid(&a, grid)) return WS_ERR_ARGUMENT;
-  return fill_params(&a, values);
+  if (count_sms(&a, launch, call->device_sms, &call->sms) || compute_grid(&a, call->sms, &call->grid)) return WS_ERR_ARGUMENT;
+  call->workspace_bytes = a.workspace_bytes;
+  return fill_params(&a, call->values);
 }
 
 enum ws_status ws_manifest_check_launch(const struct ws_manifest *m, const struct ws_launch *launch, uint64_t *grid,
                                         struct ws_error_info *err) {
-  union ws_rt_value values[WS_RT_MAX_PARAMS];
-  uint64_t n = 0;
+  struct ws_rt_call call = {.device_sms = grid ? 0 : UINT32_MAX};
   if (!m) return ws_rt_fail(err, WS_ERR_ARGUMENT, "the manifest is NULL");
-  enum ws_status status = ws_rt_arguments(m, launch, values, &n, err);
-  if (!status && grid) *grid = n;
+  enum ws_status status = ws_rt_arguments(m, launch, &call, err);
+  if (!status && grid) *grid = call.grid;
   return status;
 }

@@ -18,6 +18,7 @@ struct CUevent_st;
 struct CUgraph_st;
 struct CUgraphExec_st;
 struct CUgraphNode_st;
+struct CUlinkState_st;
 
 typedef unsigned int ws_cu_result;          /* enum of results, below */
 typedef int ws_cu_device;                   /* an ordinal */
@@ -168,6 +169,7 @@ struct ws_cu_tensor_map {
   X(CU_JIT_OPTIMIZATION_LEVEL, 7)                                                                                     \
   X(CU_JIT_LOG_VERBOSE, 12)                                                                                           \
   X(CU_JIT_GENERATE_LINE_INFO, 13)                                                                                    \
+  X(CU_JIT_INPUT_PTX, 1)                                                                                              \
                                                                                                                       \
   X(CU_LAUNCH_ATTRIBUTE_IGNORE, 0)                                                                                    \
   X(CU_LAUNCH_ATTRIBUTE_COOPERATIVE, 2)                                                                               \
@@ -308,10 +310,21 @@ enum ws_cu_constants { WS_CU_CONSTANTS(WS_CU_CONSTANT_ENUM) };
      const uint64_t *strides, const uint32_t *box, const uint32_t *element_strides, unsigned int interleave,          \
      unsigned int swizzle, unsigned int l2_promotion, unsigned int fill))
 
+/* The driver's linker, which gives back the machine code that it makes of PTX. The emulator has none. */
+#define WS_CU_LINKER_FUNCTIONS(X)                                                                                     \
+  X(OPTIONAL, cuLinkCreate_v2,                                                                                        \
+    (unsigned int noptions, unsigned int *options, void **values, struct CUlinkState_st **state))                     \
+  X(OPTIONAL, cuLinkAddData_v2,                                                                                       \
+    (struct CUlinkState_st *state, unsigned int type, void *data, size_t bytes, const char *name,                     \
+     unsigned int noptions, unsigned int *options, void **values))                                                    \
+  X(OPTIONAL, cuLinkComplete, (struct CUlinkState_st *state, void **cubin, size_t *bytes))                            \
+  X(OPTIONAL, cuLinkDestroy, (struct CUlinkState_st *state))
+
 /* A driver's entry points, by the names above. */
 struct ws_cu_api {
 #define WS_CU_POINTER(need, name, params) ws_cu_result(*name) params;
   WS_CU_FUNCTIONS(WS_CU_POINTER)
+  WS_CU_LINKER_FUNCTIONS(WS_CU_POINTER)
 #undef WS_CU_POINTER
 };
 #endif

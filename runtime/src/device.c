@@ -1,5 +1,6 @@
 /* Devices: opened by name or by what a kernel needs. The primary context is shared with everything else in the process
  * that uses the device (PyTorch, the CUDA runtime), so pointers and streams go both ways. */
+#define _POSIX_C_SOURCE 200809L
 #include "runtime.h"
 #include <limits.h>
 #include <stdio.h>
@@ -49,13 +50,29 @@ static ws_cu_result read_info(struct ws_device *d) {
   return result;
 }
 
+static void destroy(struct ws_device *d) {
+  ws_rt_driver_close(&d->driver);
+  free(d->cache_folder);
+  free(d);
+}
+
+static ws_cu_result take_context(struct ws_device *d, const struct ws_device_options *options) {
+  d->foreign = options && options->context;
+  if (!d->foreign) return d->driver.api.cuDevicePrimaryCtxRetain(&d->context, d->handle);
+  d->context = options->context;
+  return WS_CUDA_SUCCESS;
+}
+
 /* Takes over the driver. ordinal < 0: the emulator. */
-static enum ws_status open_ordinal(struct ws_rt_driver *driver, int ordinal, struct ws_device **out,
-                                   struct ws_error_info *err) {
+static enum ws_status open_ordinal(struct ws_rt_driver *driver, int ordinal, const struct ws_device_options *options,
+                                   struct ws_device **out, struct ws_error_info *err) {
+  const char *folder = options ? options->cache_folder : NULL;
   struct ws_device *d = calloc(1, sizeof *d);
-  if (!d) {
+  if (d && folder) d->cache_folder = strdup(folder);
+  if (!d || (folder && !d->cache_folder)) {
+    free(d);
     ws_rt_driver_close(driver);
-    return ws_rt_out_of_memory(err, sizeof *d);
+    return ws_rt_out_of_memory(err, sizeof *d + (folder ? strlen(folder) + 1 : 0));
   }
   d->driver = *driver;
   if (ordinal < 0)
@@ -63,17 +80,17 @@ static enum ws_status open_ordinal(struct ws_rt_driver *driver, int ordinal, str
   else
     snprintf(d->name, sizeof d->name, "cuda:%d", ordinal);
   d->info.emulator = ordinal < 0;
+  d->info.ordinal = ordinal < 0 ? 0 : ordinal;
   d->info.name = d->name;
   d->info.model = d->model;
   d->info.choice = d->choice;
   atomic_init(&d->references, 1);
   ws_cu_result result = driver->api.cuDeviceGet(&d->handle, ordinal < 0 ? 0 : ordinal);
   if (!result) result = read_info(d);
-  if (!result) result = driver->api.cuDevicePrimaryCtxRetain(&d->context, d->handle);
+  if (!result) result = take_context(d, options);
   if (result) {
     enum ws_status status = ws_rt_driver_fail(driver, result, err, "%s: opening the device", d->name);
-    ws_rt_driver_close(&d->driver);
-    free(d);
+    destroy(d);
     return status;
   }
   *out = d;
@@ -98,7 +115,7 @@ static enum ws_status open_cuda(const struct ws_device_options *options, int ord
   int count = 0;
   enum ws_status status = open_driver(options, &driver, &count, err);
   if (status) return status;
-  if (ordinal < count) return open_ordinal(&driver, ordinal, out, err);
+  if (ordinal < count) return open_ordinal(&driver, ordinal, options, out, err);
   ws_rt_driver_close(&driver);
   return ws_rt_fail(err, WS_ERR_NO_DEVICE, "cuda:%d: there is no such device: the driver has %d", ordinal, count);
 }
@@ -111,7 +128,7 @@ static enum ws_status open_emulator(const struct ws_device_options *options, str
   for (int i = 0; ws_rt_emulator_path(options, i, path, sizeof path); i++) {
     struct ws_error_info this;
     enum ws_status status = ws_rt_driver_open(path, &driver, &this);
-    if (!status) return open_ordinal(&driver, -1, out, err);
+    if (!status) return open_ordinal(&driver, -1, options, out, err);
     if (i == 0) first = this;
   }
   return ws_rt_fail(
@@ -169,7 +186,7 @@ static enum ws_status open_best(const struct ws_device_options *options, const s
     int ordinal = best_ordinal(&driver, count, m, why, sizeof why);
     if (ordinal < 0) {
       ws_rt_driver_close(&driver);
-    } else if (open_ordinal(&driver, ordinal, out, &gpu)) {
+    } else if (open_ordinal(&driver, ordinal, options, out, &gpu)) {
       snprintf(why, sizeof why, "%.399s", gpu.message);
     } else {
       snprintf((*out)->choice, sizeof(*out)->choice, "%s", why);
@@ -197,13 +214,27 @@ static bool cuda_ordinal(const char *name, int *ordinal) {
   return true;
 }
 
-enum ws_status ws_device_open(const char *name, const struct ws_manifest *m, const struct ws_device_options *options,
-                              struct ws_device **out, struct ws_error_info *err) {
+/* The device of the caller's context: "cuda:N". */
+static enum ws_status context_device(const struct ws_device_options *options, int *ordinal, struct ws_error_info *err) {
+  struct ws_rt_driver driver;
+  int count = 0;
+  enum ws_status status = open_driver(options, &driver, &count, err);
+  if (status) return status;
+  struct CUctx_st *old;
+  ws_cu_result result = WS_CUDA_ERROR_NOT_SUPPORTED;
+  if (driver.api.cuCtxGetDevice) result = driver.api.cuCtxPushCurrent_v2(options->context);
+  if (!result) {
+    result = driver.api.cuCtxGetDevice(ordinal); /* a device's handle is its ordinal */
+    driver.api.cuCtxPopCurrent_v2(&old);
+  }
+  if (result) status = ws_rt_driver_fail(&driver, result, err, "asking for the device of the caller's context");
+  ws_rt_driver_close(&driver);
+  return status;
+}
+
+static enum ws_status open_named(const char *name, const struct ws_manifest *m, const struct ws_device_options *options,
+                                 struct ws_device **out, struct ws_error_info *err) {
   int ordinal;
-  if (!out) return ws_rt_fail(err, WS_ERR_ARGUMENT, "ws_device_open: out is NULL");
-  *out = NULL;
-  if (!name || !strcmp(name, "best")) return open_best(options, m, out, err);
-  if (!strcmp(name, "emu")) return open_emulator(options, out, err);
   if (!cuda_ordinal(name, &ordinal))
     return ws_rt_fail(err, WS_ERR_ARGUMENT, "device '%.80s': expected cuda:N, emu or best", name);
   enum ws_status status = open_cuda(options, ordinal, out, err);
@@ -217,13 +248,35 @@ enum ws_status ws_device_open(const char *name, const struct ws_manifest *m, con
   return status;
 }
 
+static enum ws_status open_in_context(const char *name, const struct ws_manifest *m,
+                                      const struct ws_device_options *options, struct ws_device **out,
+                                      struct ws_error_info *err) {
+  char own[16];
+  int ordinal = 0, asked;
+  enum ws_status status = context_device(options, &ordinal, err);
+  if (status) return status;
+  if (name && strcmp(name, "best") && (!cuda_ordinal(name, &asked) || asked != ordinal))
+    return ws_rt_fail(err, WS_ERR_ARGUMENT, "device '%.80s': the caller's context belongs to cuda:%d", name, ordinal);
+  snprintf(own, sizeof own, "cuda:%d", ordinal);
+  return open_named(own, m, options, out, err);
+}
+
+enum ws_status ws_device_open(const char *name, const struct ws_manifest *m, const struct ws_device_options *options,
+                              struct ws_device **out, struct ws_error_info *err) {
+  if (!out) return ws_rt_fail(err, WS_ERR_ARGUMENT, "ws_device_open: out is NULL");
+  *out = NULL;
+  if (options && options->context) return open_in_context(name, m, options, out, err);
+  if (!name || !strcmp(name, "best")) return open_best(options, m, out, err);
+  if (!strcmp(name, "emu")) return open_emulator(options, out, err);
+  return open_named(name, m, options, out, err);
+}
+
 void ws_rt_device_retain(struct ws_device *d) { atomic_fetch_add(&d->references, 1); }
 
 void ws_device_close(struct ws_device *d) {
   if (!d || atomic_fetch_sub(&d->references, 1) > 1) return;
-  d->driver.api.cuDevicePrimaryCtxRelease_v2(d->handle);
-  ws_rt_driver_close(&d->driver);
-  free(d);
+  if (!d->foreign) d->driver.api.cuDevicePrimaryCtxRelease_v2(d->handle);
+  destroy(d);
 }
 
-const struct ws_device_info *ws_device_get_info(const struct ws_device *d) { return &d->info; }
+const struct ws_device_info *ws_device_get_info(const struct ws_device *d) { return d ? &d->info : NULL; }

@@ -19,7 +19,7 @@ static const struct {
 #define REQUIRED true
 #define OPTIONAL false
 #define ENTRY(need, name, params) {#name, offsetof(struct ws_cu_api, name), need},
-    WS_CU_FUNCTIONS(ENTRY)};
+    WS_CU_FUNCTIONS(ENTRY) WS_CU_LINKER_FUNCTIONS(ENTRY)};
 
 enum ws_status ws_rt_driver_fail(const struct ws_rt_driver *d, ws_cu_result result, struct ws_error_info *err,
                                  const char *fmt, ...) {

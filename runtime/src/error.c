@@ -20,6 +20,7 @@ const char *ws_status_name(enum ws_status status) {
       [WS_ERR_COMPILE] = "WS_ERR_COMPILE",
       [WS_ERR_MEMORY] = "WS_ERR_MEMORY",
       [WS_ERR_DRIVER] = "WS_ERR_DRIVER",
+      [WS_ERR_NO_KERNEL] = "WS_ERR_NO_KERNEL",
   };
   size_t i = (size_t)status;
   return i < sizeof names / sizeof *names ? names[i] : "unknown status";

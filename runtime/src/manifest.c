@@ -195,24 +195,24 @@ void ws_manifest_free(struct ws_manifest *m) {
   free(m);
 }
 
-const struct ws_kernel_info *ws_manifest_kernel(const struct ws_manifest *m) { return &m->info; }
+const struct ws_kernel_info *ws_manifest_kernel(const struct ws_manifest *m) { return m ? &m->info : NULL; }
 
 const struct ws_tensor_info *ws_manifest_tensor(const struct ws_manifest *m, size_t i) {
-  return i < m->ntensors ? &m->tensors[i] : NULL;
+  return m && i < m->ntensors ? &m->tensors[i] : NULL;
 }
 
 const struct ws_scalar_info *ws_manifest_scalar(const struct ws_manifest *m, size_t i) {
-  return i < m->nscalars ? &m->scalars[i] : NULL;
+  return m && i < m->nscalars ? &m->scalars[i] : NULL;
 }
 
 const char *ws_manifest_setting(const struct ws_manifest *m, const char *name) {
-  for (size_t i = 0; i < m->nsettings; i++)
+  for (size_t i = 0; m && name && i < m->nsettings; i++)
     if (!strcmp(m->settings[i].name, name)) return m->settings[i].value;
   return NULL;
 }
 
 const char *ws_manifest_setting_at(const struct ws_manifest *m, size_t i, const char **value) {
-  if (i >= m->nsettings) return NULL;
+  if (!m || i >= m->nsettings) return NULL;
   if (value) *value = m->settings[i].value;
   return m->settings[i].name;
 }

@@ -185,7 +185,19 @@ static enum ws_status take_dims(struct ws_rt_reader *r, struct ws_tensor_info *t
   return WS_OK;
 }
 
-/* NAME in|out|inout TYPE [DIM, ...] align BYTES */
+static enum ws_status take_direction(struct ws_rt_reader *r, struct ws_tensor_info *t) {
+  static const char *const names[] = {
+      [WS_IN] = "in", [WS_OUT] = "out", [WS_INOUT] = "inout", [WS_WORKSPACE] = "workspace"};
+  const char *s;
+  size_t n;
+  if (!ws_rt_take_name(&r->c, &s, &n))
+    return ws_rt_bad_line(r, "tensor %s: expected in, out, inout or workspace", t->name);
+  for (int i = 0; i < 4; i++)
+    if (ws_rt_equal(s, n, names[i])) return t->direction = (enum ws_direction)i, WS_OK;
+  return ws_rt_bad_line(r, "tensor %s: '%.*s' found, expected in, out, inout or workspace", t->name, ws_rt_shown(n), s);
+}
+
+/* NAME in|out|inout|workspace TYPE [DIM, ...] align BYTES */
 static enum ws_status tensor_value(struct ws_rt_reader *r) {
   struct ws_manifest *m = r->m;
   const char *s;
@@ -195,16 +207,7 @@ static enum ws_status tensor_value(struct ws_rt_reader *r) {
   if (!ws_rt_take_name(&r->c, &s, &n)) return ws_rt_bad_line(r, "tensor: expected a name");
   if (find_tensor(m, s, n, &index)) return ws_rt_bad_line(r, "tensor: '%.*s' is declared twice", ws_rt_shown(n), s);
   t->name = keep(m, s, n);
-  if (!ws_rt_take_name(&r->c, &s, &n)) return ws_rt_bad_line(r, "tensor %s: expected in, out or inout", t->name);
-  if (ws_rt_equal(s, n, "in"))
-    t->direction = WS_IN;
-  else if (ws_rt_equal(s, n, "out"))
-    t->direction = WS_OUT;
-  else if (ws_rt_equal(s, n, "inout"))
-    t->direction = WS_INOUT;
-  else
-    return ws_rt_bad_line(r, "tensor %s: '%.*s' found, expected in, out or inout", t->name, ws_rt_shown(n), s);
-  if (take_type(r, &t->type) || take_dims(r, t)) return WS_ERR_MANIFEST;
+  if (take_direction(r, t) || take_type(r, &t->type) || take_dims(r, t)) return WS_ERR_MANIFEST;
   int64_t align;
   if (!ws_rt_take_name(&r->c, &s, &n) || !ws_rt_equal(s, n, "align") || !ws_rt_take_integer(&r->c, &align))
     return ws_rt_bad_line(r, "tensor %s: expected 'align BYTES' behind the dims", t->name);
@@ -333,11 +336,31 @@ static enum ws_status param_value(struct ws_rt_reader *r) {
   return WS_OK;
 }
 
-/* FACTOR * FACTOR ...; FACTOR = (DIM | NUMBER) [/ NUMBER] */
+/* persistent NUMBER [of ...]: so many CTAs for each multiprocessor in use, but no more than there is work. */
+static enum ws_status persistent_value(struct ws_rt_reader *r, bool *more) {
+  const char *s;
+  size_t n;
+  struct ws_rt_cursor before = r->c;
+  *more = true;
+  if (!ws_rt_take_name(&r->c, &s, &n) || !ws_rt_equal(s, n, "persistent")) {
+    r->c = before;
+    return WS_OK;
+  }
+  if (bounded(r, &r->m->info.persistent, 1, 32)) return WS_ERR_MANIFEST;
+  *more = ws_rt_take_name(&r->c, &s, &n);
+  return *more && !ws_rt_equal(s, n, "of")
+             ? ws_rt_bad_line(r, "grid: '%.*s' found, expected 'of' behind 'persistent N'", ws_rt_shown(n), s)
+             : WS_OK;
+}
+
+/* [persistent NUMBER [of]] FACTOR * FACTOR ...; FACTOR = (DIM | NUMBER) [/ NUMBER] */
 static enum ws_status grid_value(struct ws_rt_reader *r) {
   struct ws_manifest *m = r->m;
+  bool more;
   ws_rt_at_end(&r->c);
   m->info.grid = keep(m, r->c.p, (size_t)(r->c.end - r->c.p));
+  if (persistent_value(r, &more)) return WS_ERR_MANIFEST;
+  if (!more) return WS_OK;
   do {
     if (m->nfactors == WS_RT_MAX_FACTORS) return ws_rt_bad_line(r, "grid: more than %d factors", WS_RT_MAX_FACTORS);
     struct ws_rt_factor *f = &m->factors[m->nfactors++];

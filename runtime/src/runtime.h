@@ -4,11 +4,13 @@
  *   manifest.c, manifest_values.c  the comments at the head of a .ptx -> struct ws_manifest
  *   lexer.c     the words of one manifest line
  *   arguments.c a launch checked against a manifest -> parameter values and grid
- * *   target.c    which kernel runs where
-   driver.c    a driver library opened at run time -> the table of entry points
+ *   target.c    which kernel runs where
+ *   driver.c    a driver library opened at run time -> the table of entry points
  *   device.c    devices, contexts, the choice of the best one
  *   memory.c    memory, streams, events
- *   kernel.c    load, query, launch
+ *   load.c      PTX or machine code -> a module; cache.c: compiled kernels in a folder of the caller's
+ *   kernel.c    query, plan, launch, free
+ *   table.c     which kernel for which problem: a text table
  * Includes the public header and cuda_abi.h; nothing outside runtime/. */
 #ifndef WS_RUNTIME_H
 #define WS_RUNTIME_H
@@ -101,9 +103,17 @@ union ws_rt_value {
   float f32;
   double f64;
 };
-/* Checks a launch and computes the kernel's parameters and the grid. values has room for nparams. */
-enum ws_status ws_rt_arguments(const struct ws_manifest *m, const struct ws_launch *launch, union ws_rt_value *values,
-                               uint64_t *grid, struct ws_error_info *err);
+struct ws_rt_call {
+  bool planning;       /* in: addresses do not matter */
+  uint32_t device_sms; /* in: 0 = not known */
+  uint32_t sms;        /* out, as all below: multiprocessors that a persistent grid counts on */
+  uint64_t grid;
+  size_t workspace_bytes;
+  union ws_rt_value values[WS_RT_MAX_PARAMS]; /* [nparams] */
+};
+/* Checks a launch and computes the kernel's parameters, the grid and the workspace. */
+enum ws_status ws_rt_arguments(const struct ws_manifest *m, const struct ws_launch *launch, struct ws_rt_call *call,
+                               struct ws_error_info *err);
 
 /* ---- driver.c ---- */
 struct ws_rt_driver {
@@ -126,7 +136,9 @@ struct ws_device {
   struct ws_device_info info;
   ws_cu_device handle;
   struct CUctx_st *context;
+  bool foreign; /* the context is the caller's */
   atomic_int references;
+  char *cache_folder; /* or NULL */
   char name[32], model[256], choice[512];
 };
 void ws_rt_device_retain(struct ws_device *device);
@@ -134,6 +146,37 @@ void ws_rt_device_retain(struct ws_device *device);
 enum ws_status ws_rt_enter(const struct ws_device *device, bool *pushed, struct ws_error_info *err);
 void ws_rt_leave(const struct ws_device *device, bool pushed);
 
+/* ---- load.c ---- */
+struct ws_kernel {
+  struct ws_device *device;
+  struct ws_manifest *manifest;
+  struct CUmod_st *module;
+  struct CUfunc_st *function;
+  struct ws_kernel_resources resources;
+  struct ws_load_info load;
+  char cache_note[512]; /* behind load.cache */
+};
+
+/* ---- cache.c: files NAME.wscubin in a folder of the caller's ---- */
+struct ws_rt_cache_key {
+  const char *ptx;
+  size_t length;
+  const char *target;
+  int driver_version, major, minor;
+};
+struct ws_rt_cache_entry {
+  char *file; /* all of it; to be freed */
+  const char *cubin;
+  size_t cubin_length;
+};
+/* Both never fail the load: note says in words what became of it. */
+bool ws_rt_cache_find(const char *folder, const struct ws_rt_cache_key *key, struct ws_rt_cache_entry *entry, char *note,
+                      size_t size);
+void ws_rt_cache_store(const char *folder, const struct ws_rt_cache_key *key, const void *cubin, size_t length, char *note,
+                       size_t size);
+bool ws_rt_whole_elf(const void *image, size_t n);
+
+/* ---- target.c ---- */
 /* Whether a kernel for `target` runs on compute capability major.minor; reason (may be NULL) says what it needs. */
 bool ws_rt_target_runs(const char *target, int major, int minor, char *reason, size_t size);
 /* The newest PTX version (10 * major + minor) that a driver of this CUDA version compiles; 0 = not known. */

@@ -47,6 +47,7 @@ WS_CU_CONSTANTS(CONSTANT)
 #define FUNCTION(need, name, params)                                                                                   \
   _Static_assert(__builtin_types_compatible_p(ws_cu_result params, __typeof__(name)), #name);
 WS_CU_FUNCTIONS(FUNCTION)
+WS_CU_LINKER_FUNCTIONS(FUNCTION)
 
 int main(void) {
   puts("the declarations agree with cuda.h");

@@ -84,7 +84,7 @@ static const struct {
     {"target: sm_80", "target: sm_8", "manifest line 5: target: 'sm_8' is no target: expected sm_80 or the like"},
     {"in bf16", "in float",
      "manifest line 9: tensor: unknown type 'float': expected f16, bf16, f32, e4m3, e5m2 or i32"},
-    {"q in bf16", "q from bf16", "manifest line 9: tensor q: 'from' found, expected in, out or inout"},
+    {"q in bf16", "q from bf16", "manifest line 9: tensor q: 'from' found, expected in, out, inout or workspace"},
     {"[batch, heads, queries, 128]", "batch, heads, queries, 128",
      "manifest line 9: tensor q: expected its dims in [ ]"},
     {"[batch, heads, queries, 128]", "[batch, heads, queries 128]",

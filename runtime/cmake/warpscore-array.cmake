@@ -1,0 +1,16 @@
+# Run by warpscore_embed_ptx: INPUT -> SOURCE, HEADER with the array NAME. A NUL that the length does not count ends it.
+file(READ ${INPUT} hex HEX)
+if(hex STREQUAL "")
+  message(FATAL_ERROR "${INPUT} is empty")
+endif()
+string(LENGTH "${hex}" digits)
+math(EXPR length "${digits} / 2")
+string(REGEX REPLACE "([0-9a-f][0-9a-f])" "'\\\\x\\1'," bytes "${hex}")
+string(REPEAT "......," 20 line)
+string(REGEX REPLACE "(${line})" "\\1\n" bytes "${bytes}")
+set(open "#include <stddef.h>\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n")
+set(close "#ifdef __cplusplus\n}\n#endif\n")
+set(declarations "extern const char ${NAME}[${length} + 1];\nextern const size_t ${NAME}_length;\n")
+file(WRITE ${HEADER} "#ifndef ${NAME}_EMBEDDED_H\n#define ${NAME}_EMBEDDED_H\n${open}${declarations}${close}#endif\n")
+file(WRITE ${SOURCE}
+     "${open}${declarations}const char ${NAME}[${length} + 1] = {\n${bytes}0};\nconst size_t ${NAME}_length = ${length};\n${close}")
