@@ -75,9 +75,19 @@ static void listed(struct tally *t, enum side side, int index, int el, const str
       ws_error(t->s->diags, ends[k].pos, "count", "role `%s` is listed here, but %s %s", ends[k].role->name, never, what);
 }
 
+/* A ring that no program touches keeps nobody waiting. */
+static bool in_use(const struct tally *t, const struct ws_pipelinem *p, int el) {
+  for (int side = FULL; side <= WAITED; side++)
+    for (int rank = 0; rank < 2; rank++)
+      for (int agent = 0; agent < t->agents; agent++)
+        if (*mark(t, rank, slot_of(t, (enum side)side, p->index, el), agent)) return true;
+  return false;
+}
+
 static void pipeline(struct tally *t, struct ws_pipelinem *p) {
   struct ws_schedule *s = t->s;
   for (int el = 0; el < p->count; el++) {
+    if (!in_use(t, p, el)) continue;
     const char *what = ws_fmt(s->arena, "pipeline `%s`", element_name(s, p->name, p->is_array, el));
     if (p->by == WS_BY_THREADS)
       listed(t, FULL, p->index, el, p->from, p->nfrom, what, "never commits a slot of");

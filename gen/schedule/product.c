@@ -63,8 +63,6 @@ static void check_wgmma(const struct check *c) {
     ws_error(d, c->a, "product", "%d rows do not split over %d warpgroups of wgmma in tiles of 64", x->m, c->p->role->warps / 4);
   if (x->n % 8 || x->n > 256 || x->k % step)
     ws_error(d, a->b_mem->pos, "product", "[%d, %d] @ [%d, %d]: wgmma takes n a multiple of 8 up to 256 and k of %d", x->m, x->k, x->kb, x->n, step);
-  if (is_8bit(x->b) && !a->b_mem->transposed)
-    ws_error(d, a->b_mem->pos, "product", "8-bit wgmma takes its right operand as `.T` only (K-major)");
   if (is_8bit(x->a) && a->a_mem && a->a_mem->transposed)
     ws_error(d, c->a, "product", "8-bit wgmma takes its left operand K-major only, without `.T`");
 }
@@ -105,6 +103,10 @@ static void check_orders(const struct check *c) {
 void ws_check_product(struct ws_schedule *s, const struct ws_programm *p, const struct ws_act *a) {
   struct check c = {s, p, a, ws_product_shape(s, a), a->a ? a->a->pos : a->a_mem->pos};
   const struct ws_product_shape *x = &c.sh;
+  if (a->by == WS_BY_WGMMA && is_8bit(x->b) && !a->b_mem->transposed) {
+    ws_error(s->diags, a->b_mem->pos, "product", "8-bit wgmma takes its right operand as `.T` only (K-major)");
+    return;
+  }
   if (x->k != x->kb) {
     ws_error(s->diags, a->src->pos, "product", "[%d, %d] @ [%d, %d]: the contracted extents differ", x->m, x->k, x->kb, x->n);
     return;

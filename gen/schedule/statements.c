@@ -193,7 +193,11 @@ struct ws_var *ws_target_var(struct ws_scope *sc, const struct ws_expr *e, const
 static bool wgmma_role(const struct ws_schedule *s, const struct ws_rolem *r) { return s->arch == 90 && r->warps % 4 == 0 && r->first_warp % 4 == 0; }
 
 static bool into_tmem(struct ws_scope *sc, const struct ws_stmt *st, struct ws_act *a) {
-  if (!in_space(sc, a->to, WS_TMEM, "the result of a product") || !one_thread(sc, st->pos, "tcgen05.mma")) return false;
+  if (a->to->space != WS_TMEM) {
+    ws_error(sc->s->diags, a->to->pos, "product", "a product goes into TMEM or into a register tile, not into `%s`", name_of(a->to));
+    return false;
+  }
+  if (!one_thread(sc, st->pos, "tcgen05.mma")) return false;
   a->by = WS_BY_TCGEN05;
   if (a->a_mem) return true;
   ws_error(sc->s->diags, a->a->pos, "product", "the left operand of tcgen05.mma is shared memory or TMEM: write it there first");
@@ -203,10 +207,11 @@ static bool into_tmem(struct ws_scope *sc, const struct ws_stmt *st, struct ws_a
 static bool into_registers(struct ws_scope *sc, const struct ws_stmt *st, struct ws_act *a) {
   if (!all_threads(sc, st->pos, "a product into registers")) return false;
   if (a->a_mem && !in_space(sc, a->a_mem, WS_SMEM, "the left operand of a product")) return false;
-  if (a->opt.descriptors_all) {
-    ws_error(sc->s->diags, st->pos, "option", "`descriptors` is for products of tcgen05");
-    return false;
-  }
+  for (size_t i = 0; i < st->nopts; i++)
+    if (!strcmp(st->opts[i].name, "descriptors")) {
+      ws_error(sc->s->diags, st->opts[i].pos, "option", "option `descriptors` belongs to a product into TMEM");
+      return false;
+    }
   a->by = wgmma_role(sc->s, sc->p->role) ? WS_BY_WGMMA : WS_BY_MMA_SYNC;
   return (a->dst = ws_target_var(sc, st->dst, st->dst)) != NULL;
 }
@@ -281,6 +286,12 @@ static void two_results(struct ws_scope *sc, const struct ws_stmt *st, struct ws
     a->dst2 = ws_target_var(sc, st->dst2, st->dst2);
 }
 
+static bool names_tmem(struct ws_scope *sc, const char *name) {
+  const struct ws_handle *h = ws_find_handle(sc, name);
+  const struct ws_bufferm *b = h ? h->pipe->buffer : ws_find_buffer(sc->s, name);
+  return b && b->tmem;
+}
+
 static void assign(struct ws_scope *sc, const struct ws_stmt *st, struct ws_acts *out) {
   struct ws_schedule *s = sc->s;
   if (st->accumulate) {
@@ -290,8 +301,7 @@ static void assign(struct ws_scope *sc, const struct ws_stmt *st, struct ws_acts
   if (st->dst->kind == WS_E_NAME && st->a->kind == WS_E_NAME && ws_find_handle(sc, st->a->name)) return rename_slot(sc, st, out);
   struct ws_act a = {.kind = st->kind, .src = st, .single = sc->single, .wait_groups = -1};
   bool part = st->dst->kind == WS_E_METHOD && (!strcmp(st->dst->name, "rows") || !strcmp(st->dst->name, "cols"));
-  if (ws_names_memory(sc, st->dst) && (st->dst->kind != WS_E_NAME || ws_find_handle(sc, st->dst->name) || (ws_find_buffer(s, st->dst->name) && ws_find_buffer(s, st->dst->name)->tmem)))
-    return from_zero(sc, st, out);
+  if (ws_names_memory(sc, st->dst) && (st->dst->kind != WS_E_NAME || names_tmem(sc, st->dst->name))) return from_zero(sc, st, out);
   a.value = ws_resolve_expr(sc, st->a);
   if (part && !ws_resolve_part(sc, st->dst, &a.dst_part)) return;
   a.dst = ws_target_var(sc, part ? st->dst->arg[0] : st->dst, st->dst);

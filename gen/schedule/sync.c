@@ -115,7 +115,8 @@ static void ring(struct ws_scope *sc, const struct ws_stmt *st, struct ws_act *a
   struct ws_schedule *s = sc->s;
   struct ws_pipelinem *p = a->pipe;
   bool fills = st->kind == WS_S_ACQUIRE || st->kind == WS_S_COMMIT;
-  if (!at_end(sc, st, a, fills)) return;
+  bool bound = bind(sc, st, a); /* first: what follows may use the name */
+  if (!at_end(sc, st, a, fills) || !bound) return;
   if (p->by == WS_BY_CP_ASYNC && st->kind == WS_S_RELEASE) {
     ws_error(s->diags, st->pos, "release", "a slot filled by cp.async is not released: a `sync` orders its reuse");
     return;
@@ -134,7 +135,6 @@ static void ring(struct ws_scope *sc, const struct ws_stmt *st, struct ws_act *a
     return;
   }
   if ((st->kind == WS_S_COMMIT || st->kind == WS_S_RELEASE) && p->by != WS_BY_CP_ASYNC && !unit_fits(sc, st, a)) return;
-  if (!bind(sc, st, a)) return;
   if (st->kind == WS_S_ACQUIRE || st->kind == WS_S_WAIT) slot_named(sc, st, a);
   a->by = p->by;
   *ws_act_push(sc, out, st) = *a;

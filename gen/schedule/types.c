@@ -317,6 +317,12 @@ static void infer_act(void *ctx, struct ws_act *a) {
     }
 }
 
+/* What a product writes is an accumulator, whatever else is done with it. */
+static void accumulators(void *ctx, struct ws_act *a) {
+  (void)ctx;
+  if (a->kind == WS_S_PRODUCT && a->dst) a->dst->layout = WS_L_ACC;
+}
+
 static void settle(struct infer *in) {
   /* Every round grows a shape, decides a layout or a type; a name grows at most a few times. */
   in->changed = true;
@@ -329,6 +335,7 @@ static void settle(struct infer *in) {
 void ws_pass_types(struct ws_schedule *s) {
   for (int i = 0; i < s->nprograms; i++) {
     struct infer in = {.s = s, .p = &s->programs[i]};
+    ws_each_act(in.p->body, accumulators, NULL);
     for (in.stage = FLOW; in.stage < REST; in.stage++) settle(&in);
     settle(&in); /* REST: a store decides for what it moves */
     for (size_t k = 0; k < in.p->nvars; k++) {
