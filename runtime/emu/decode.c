@@ -271,7 +271,7 @@ static void build_image(struct kernel *k) {
     uint8_t *to = k->image + c->slot;
     if (!c->bytes) memcpy(to, &c->value, 4);
     else for (uint32_t l = 0; l < LANES; l++)
-      for (uint32_t b = 0; b < c->bytes; b++) to[l * c->bytes + b] = b < 8 ? (uint8_t)(c->value >> 8 * b) : 0;
+      for (uint32_t b = 0; b < c->bytes; b++) to[l * c->bytes + b] = (uint8_t)(b < 8 ? c->value >> 8 * b & 0xff : 0);
   }
 }
 

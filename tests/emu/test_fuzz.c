@@ -26,7 +26,7 @@ static size_t mutate(char *text, size_t n, size_t cap, struct rng *r) {
         n += sn;
         break;
       case 3: /* copy a piece elsewhere */
-        if (at + len <= n) memcpy(text + rng_below(r, (uint32_t)(n - len)), text + at, len);
+        if (at + len <= n) memmove(text + rng_below(r, (uint32_t)(n - len)), text + at, len);
         break;
       case 4: text[at] = "0123456789abxr.%_"[rng_below(r, 17)]; break;
       default: /* cut the end off */

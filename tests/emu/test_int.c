@@ -5,7 +5,7 @@
 typedef __int128 s128;
 static s128 sx(uint64_t v, int bits) { return (s128)((int64_t)(v << (64 - bits)) >> (64 - bits)); }
 static s128 ux(uint64_t v, int bits) { return bits == 64 ? (s128)v : (s128)(v & ((1ull << bits) - 1)); }
-static int bit(uint64_t v, unsigned i) { return i < 64 ? v >> i & 1 : 0; }
+static int bit(uint64_t v, unsigned i) { return i < 64 ? (int)(v >> i & 1) : 0; }
 
 #define SIX(X, op) X(op, u16, ux, 16) X(op, s16, sx, 16) X(op, u32, ux, 32) X(op, s32, sx, 32) X(op, u64, ux, 64) X(op, s64, sx, 64)
 #define W(op, T, X, N) WANT(op##_##T, op##_f(X(a, N), X(b, N), X(c, N), N))
@@ -14,8 +14,9 @@ static s128 sub_f(s128 a, s128 b, s128 c, int n) { (void)c, (void)n; return a - 
 static s128 lo_f(s128 a, s128 b, s128 c, int n) { (void)c, (void)n; return (s128)((unsigned __int128)a * (unsigned __int128)b); }
 
 static s128 hi_f(s128 a, s128 b, s128 c, int n) { (void)c; return n < 64 ? a * b >> n : (s128)((a < 0 || b < 0) ? a * b >> 64 : (s128)((unsigned __int128)a * (unsigned __int128)b >> 64)); }
-static s128 mad_f(s128 a, s128 b, s128 c, int n) { return lo_f(a, b, c, n) + c; }
-static s128 madhi_f(s128 a, s128 b, s128 c, int n) { return hi_f(a, b, c, n) + c; }
+static s128 wrap(s128 a, s128 b) { return (s128)((unsigned __int128)a + (unsigned __int128)b); }
+static s128 mad_f(s128 a, s128 b, s128 c, int n) { return wrap(lo_f(a, b, c, n), c); }
+static s128 madhi_f(s128 a, s128 b, s128 c, int n) { return wrap(hi_f(a, b, c, n), c); }
 static s128 min_f(s128 a, s128 b, s128 c, int n) { (void)c, (void)n; return a < b ? a : b; }
 static s128 max_f(s128 a, s128 b, s128 c, int n) { (void)c, (void)n; return a > b ? a : b; }
 static s128 sad_f(s128 a, s128 b, s128 c, int n) { (void)n; return c + (a < b ? b - a : a - b); }

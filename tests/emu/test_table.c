@@ -1,0 +1,70 @@
+/* The instruction table itself: every row is well formed, its own first spelling matches it or an earlier row of the same
+ * mnemonic, sections are named, and the coverage list is complete. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "isa.h"
+
+/* The name made of every place's first mandatory alternative. */
+static void first_spelling(const struct isa_row *r, char *out, size_t n) {
+  size_t at = (size_t)snprintf(out, n, "%s", r->mnemonic);
+  for (const char *p = r->modifiers; *p;) {
+    size_t k = strcspn(p, " ");
+    if (*p == '.') at += (size_t)snprintf(out + at, n - at, "%.*s", (int)strcspn(p, "| "), p);
+    p += k;
+    while (*p == ' ') p++;
+  }
+}
+
+static void test_rows(void **state) {
+  (void)state;
+  for (size_t i = 0; i < ws_emu_isa_rows; i++) {
+    const struct isa_row *r = &ws_emu_isa[i];
+    struct isa_use u;
+    char name[256], why[256] = "";
+    first_spelling(r, name, sizeof name);
+    if (!ws_emu_isa_match(name, &u, why, sizeof why)) {
+      print_message("%s: %s\n", name, why);
+      fail();
+    }
+    assert_string_equal(u.row->mnemonic, r->mnemonic);
+    assert_true(u.row <= r);
+    assert_true(r->family < FAM_COUNT && r->ptx >= 10 && r->sm >= 10 && strlen(r->section) > 5);
+    assert_true(strspn(r->operands, " =0123bhqpW#@LFT(wCMS{}*|?4") == strlen(r->operands));
+  }
+}
+
+static void test_refusals(void **state) {
+  static const char *const bad[] = {"", ".", "add", "add.", "add.u32.u32", "add.sat.u32", "ld.global.v3.u32", "mma.sync.aligned.m16n8k16.row.row.f32.f16.f16.f32", "addd.u32", "cvt.rn", "ld.shared.global.u32"};
+  (void)state;
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    struct isa_use u;
+    char why[64] = "";
+    assert_false(ws_emu_isa_match(bad[i], &u, why, sizeof why));
+    assert_true(strlen(why) > 0);
+  }
+}
+
+static void test_list(void **state) {
+  size_t n = ws_emu_isa_list(NULL, 0), lines = 0;
+  char *text = malloc(n + 1), small[10];
+  (void)state;
+  assert_non_null(text);
+  assert_int_equal(ws_emu_isa_list(text, n + 1), n);
+  assert_int_equal(strlen(text), n);
+  assert_int_equal(ws_emu_isa_list(small, sizeof small), n);
+  assert_memory_equal(small, text, 9);
+  for (char *c = text; (c = strstr(c, "\n| `")); c++) lines++;
+  assert_int_equal(lines, ws_emu_isa_rows);
+  free(text);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_refusals), cmocka_unit_test(test_list)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
