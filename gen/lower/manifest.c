@@ -29,7 +29,7 @@ struct ws_params ws_kernel_params(const struct ws_schedule *s, const bool *used)
     const struct ws_tensor *t = &s->tensors[i];
     add(s, &p, WS_PARAM_U64, ws_fmt(a, "%s_data", t->name), ws_fmt(a, "%s.data", t->name));
     for (int k = 0; k < t->ndims; k++)
-      if (t->ndims < 4 || k < t->ndims - 1)
+      if (t->dim[k] && k != t->col_dim) /* columns are contiguous, a fixed extent outside of them has no index */
         add(s, &p, WS_PARAM_U64, ws_fmt(a, "%s_stride_%s", t->name, t->dim[k]), ws_fmt(a, "%s.stride.%s", t->name, t->dim[k]));
   }
   const char *dim[16];
@@ -57,14 +57,15 @@ static void line_set(const struct ws_param_value *p, struct ws_buf *o) {
 }
 
 static void line_tensor(const struct ws_tensor *t, struct ws_buf *o) {
-  ws_buf_printf(o, "// tensor: %s %s %s [", t->name, t->out ? "out" : "in", ws_type_name(t->type));
+  ws_buf_printf(o, "// tensor: %s %s %s [", t->name, t->workspace ? "workspace" : t->out ? "out" : "in", ws_type_name(t->type));
   for (int k = 0; k < t->ndims; k++) {
     if (t->dim[k])
       ws_buf_printf(o, "%s%s", k ? ", " : "", t->dim[k]);
     else
       ws_buf_printf(o, "%s%ld", k ? ", " : "", t->fixed[k]);
   }
-  ws_buf_printf(o, "] align %d\n", t->ndims >= 4 ? 16 : 4);
+  bool rows = t->col_dim >= 0 && !t->dim[t->col_dim] && t->fixed[t->col_dim] > 1; /* moved in units of 16 bytes */
+  ws_buf_printf(o, "] align %u\n", rows ? 16 : ws_type_bits(t->type) / 8);
 }
 
 /* An expression with the spec's parameters put in. */
@@ -109,7 +110,10 @@ const char *ws_manifest_text(const struct ws_schedule *s, const struct ws_params
   const struct ws_tensor *q = &s->tensors[0];
   ws_buf_printf(&o, "// scalar: scale f32 rsqrt %ld\n// multiple: heads kv_heads\n", q->fixed[q->ndims - 1]);
   for (size_t i = 0; i < params->n; i++) ws_buf_printf(&o, "// param: %s %s\n", types[params->param[i].type], params->param[i].source);
-  ws_buf_printf(&o, "// grid: %s/%d * heads * batch\n", s->problem->work_dim, s->tile_rows);
+  if (s->tile_rows)
+    ws_buf_printf(&o, "// grid: %s/%d * heads * batch\n", s->problem->work_dim, s->tile_rows);
+  else
+    ws_buf_puts(&o, "// grid: heads * batch\n");
   ws_buf_printf(&o, "// block: %d\n// shared: %ld\n", s->threads, s->smem_bytes);
   ws_buf_puts(&o, "// lse_base: e\n// checked: no\n// end manifest");
   return o.s;
