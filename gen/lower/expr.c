@@ -21,6 +21,7 @@ bool ws_same_node(const struct ws_node *a, const struct ws_node *b) {
   if (a == b) return true;
   if (!a || !b || a->kind != b->kind || a->n != b->n || a->fn != b->fn || a->type != b->type || a->var != b->var || a->iter != b->iter) return false;
   if (a->kind == WS_N_CONST && a->value != b->value) return false;
+  if (a->name != b->name && (!a->name || !b->name || strcmp(a->name, b->name))) return false;
   if (a->scalar != b->scalar || a->list != b->list || a->count != b->count || !same_mem(a->mem, b->mem) || !same_mem(a->mem2, b->mem2)) return false;
   for (int i = 0; i < a->n; i++)
     if (!ws_same_node(a->arg[i], b->arg[i])) return false;
@@ -71,7 +72,7 @@ static const char *leaf(struct eval *ev, const struct ws_node *x, int e, enum ws
   case WS_N_CONST: return t == WS_I32 ? ws_lower_int(l, (long)x->value) : ws_ptx_float(&l->px, x->value);
   case WS_N_SCALAR: return ws_scalar(l, x->scalar);
   case WS_N_VAR: return ws_tile_element(ws_tile_of(l, x->var), e, &ev->ext);
-  case WS_N_ITER: case WS_N_AT: case WS_N_NEXT: case WS_N_LEN: return ws_uniform_int(l, x);
+  case WS_N_ITER: case WS_N_AT: case WS_N_NEXT: case WS_N_LEN: case WS_N_EXTENT: return ws_uniform_int(l, x);
   default: return NULL;
   }
 }

@@ -15,6 +15,7 @@ const char *ws_uniform_int(struct lower *l, const struct ws_node *x) {
   switch (x->kind) {
   case WS_N_CONST: return ws_lower_int(l, (long)x->value);
   case WS_N_ITER: return state(l, x)->index;
+  case WS_N_EXTENT: return ws_lower_extent(l, x->name);
   case WS_N_LEN: {
     struct list_bounds b = ws_list_bounds(l, x->list, x->from);
     if (!strcmp(b.begin, "0")) return b.end;

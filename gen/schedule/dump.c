@@ -57,6 +57,7 @@ static void dump_leaf(const struct ws_node *x, struct ws_buf *o) {
   case WS_N_INSTANCE: ws_buf_puts(o, "instance"); break;
   case WS_N_RANK: ws_buf_puts(o, "rank"); break;
   case WS_N_COORD: ws_buf_printf(o, "%s.%s", x->iter->name, x->name); break;
+  case WS_N_EXTENT: ws_buf_puts(o, x->name); break;
   default: break;
   }
 }
@@ -66,7 +67,9 @@ static void dump_node(const struct ws_node *x, struct ws_buf *o) {
                                       [WS_N_HAS_NEXT] = "has_next", [WS_N_IS_FIRST] = "first", [WS_N_IS_LAST] = "last",
                                       [WS_N_IS_MASKED] = "masked", [WS_N_ROWPOS] = "rowpos", [WS_N_COLPOS] = "colpos", [WS_N_PART] = "part"};
   switch (x->kind) {
-  case WS_N_CONST: case WS_N_SCALAR: case WS_N_VAR: case WS_N_ITER: case WS_N_INSTANCE: case WS_N_RANK: case WS_N_COORD: dump_leaf(x, o); return;
+  case WS_N_CONST: case WS_N_SCALAR: case WS_N_VAR: case WS_N_ITER: case WS_N_INSTANCE: case WS_N_RANK: case WS_N_COORD: case WS_N_EXTENT:
+    dump_leaf(x, o);
+    return;
   case WS_N_OP: case WS_N_REDUCE:
     ws_buf_printf(o, "%s(", ws_fn_name(x->fn));
     if (x->kind == WS_N_OP && x->fn == WS_F_CAST) ws_buf_printf(o, "%s, ", ws_type_name(x->type));

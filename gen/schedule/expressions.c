@@ -179,6 +179,18 @@ static struct ws_node *own_index(struct ws_scope *sc, const struct ws_expr *e) {
   return x;
 }
 
+/* The run-time extent of a dim by its name: queries, keys, heads ... */
+static struct ws_node *extent(struct ws_scope *sc, const struct ws_expr *e) {
+  for (int i = 0; i < sc->s->ntensors; i++)
+    for (int k = 0; k < sc->s->tensors[i].ndims; k++)
+      if (sc->s->tensors[i].dim[k] && !strcmp(sc->s->tensors[i].dim[k], e->name)) {
+        struct ws_node *x = ws_node(sc, WS_N_EXTENT, e->pos, 0);
+        x->name = sc->s->tensors[i].dim[k], x->type = WS_I32;
+        return x;
+      }
+  return NULL;
+}
+
 static struct ws_node *name(struct ws_scope *sc, const struct ws_expr *e) {
   struct ws_schedule *s = sc->s;
   struct ws_node *own = own_index(sc, e);
@@ -205,6 +217,8 @@ static struct ws_node *name(struct ws_scope *sc, const struct ws_expr *e) {
     ws_error(s->diags, e->pos, "memory", "`%s` is memory: write `read(%s)` for its values", e->name, e->name);
     return NULL;
   }
+  struct ws_node *dim = extent(sc, e);
+  if (dim) return dim;
   size_t n = 0;
   const char **known = WS_NEW_N(s->arena, const char *, sc->p->nvars + s->nparams + s->problem->nscalars + 1);
   for (size_t i = 0; i < sc->p->nvars; i++) known[n++] = sc->p->vars[i]->name;

@@ -158,7 +158,9 @@ bool ws_static_need(struct ws_schedule *s, const struct ws_env *env, const struc
   bool bad = false;
   if (ws_static_try(s, env, e, out, &bad)) return true;
   if (!bad) {
-    if (e->kind == WS_E_NAME) {
+    bool own = false; /* the index of an instance is known to the instance only */
+    for (const struct ws_env *v = env; v && !own; v = v->outer) own = e->kind == WS_E_NAME && v->runtime && !strcmp(v->name, e->name);
+    if (e->kind == WS_E_NAME && !own) {
       const char **known = WS_NEW_N(s->arena, const char *, s->nparams + 1);
       for (size_t i = 0; i < s->nparams; i++) known[i] = s->params[i].name;
       ws_unknown(s, e->pos, "parameter", e->name, known, s->nparams);

@@ -58,7 +58,10 @@ static void check_wgmma(const struct check *c) {
   struct ws_diags *d = c->s->diags;
   const struct ws_act *a = c->act;
   int step = is_8bit(x->b) ? 32 : 16;
+  const struct ws_rolem *r = c->p->role;
   check_types(c, "wgmma");
+  if (r->first_warp % 4)
+    ws_error(d, a->src->pos, "warpgroup", "wgmma is issued by whole warpgroups: `%s` has %d warps from warp %d on", r->name, r->warps, r->first_warp);
   if (x->m % (16 * c->p->role->warps))
     ws_error(d, c->a, "product", "%d rows do not split over %d warpgroups of wgmma in tiles of 64", x->m, c->p->role->warps / 4);
   if (x->n % 8 || x->n > 256 || x->k % step)

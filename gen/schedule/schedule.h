@@ -211,6 +211,7 @@ enum ws_node_kind {
   WS_N_PART,                    /* x.rows(i of n) or x.cols(a..b): a part of a value; part */
   WS_N_INSTANCE, WS_N_RANK,     /* the instance index of shared code; the CTA's rank in the pair */
   WS_N_COORD,                   /* t.batch, t.head ...: where the work tile is; name */
+  WS_N_EXTENT,                  /* queries, keys ...: the run-time extent of a dim; name */
   WS_N_QUERY,                   /* a function of the problem about the work tile, such as last_page(t); name */
 };
 

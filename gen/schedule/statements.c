@@ -114,7 +114,7 @@ static void store(struct ws_scope *sc, const struct ws_stmt *st, struct ws_acts 
   const char *what = st->kind == WS_S_STORE ? "the destination of a store" : "the destination of a reduction";
   if (!a.to || (!a.from && !a.value) || !ws_resolve_options(sc, st, &a) || !in_space(sc, a.to, WS_GLOBAL, what)) return;
   if (!a.to->tensor->out && !a.to->tensor->workspace) {
-    ws_error(s->diags, a.to->pos, "store", "`%s` is an input of the problem", a.to->tensor->name);
+    ws_error(s->diags, a.to->pos, "store", "`%s` is an input of the %s", a.to->tensor->name, a.to->tensor->input ? "schedule" : "problem");
     return;
   }
   if (a.from && (!in_space(sc, a.from, WS_SMEM, "the source of a store") || !same_shape(sc, st, a.from, a.to) || !same_type(sc, st, a.from, a.to))) return;
@@ -190,7 +190,7 @@ struct ws_var *ws_target_var(struct ws_scope *sc, const struct ws_expr *e, const
   return v;
 }
 
-static bool wgmma_role(const struct ws_schedule *s, const struct ws_rolem *r) { return s->arch == 90 && r->warps % 4 == 0 && r->first_warp % 4 == 0; }
+static bool wgmma_role(const struct ws_schedule *s, const struct ws_rolem *r) { return s->arch == 90 && r->warps % 4 == 0; }
 
 static bool into_tmem(struct ws_scope *sc, const struct ws_stmt *st, struct ws_act *a) {
   if (a->to->space != WS_TMEM) {

@@ -13,6 +13,13 @@ static const struct ws_bufferm *root(const struct ws_bufferm *b) {
   return b;
 }
 
+/* The buffer that `at` names, if it does not give a column: NAME in NAME or NAME + n. */
+static const struct ws_expr *named(const struct ws_schedule *s, const struct ws_buffer *d) {
+  const struct ws_expr *e = d->nat == 1 ? d->at[0] : NULL;
+  if (e && e->kind == WS_E_BINARY && e->op == WS_OP_ADD) e = e->arg[0];
+  return e && e->kind == WS_E_NAME && !ws_schedule_param(s, e->name) ? e : NULL;
+}
+
 /* at: NAME, or NAME + n */
 static struct ws_bufferm *overlaid(struct ws_schedule *s, const struct ws_expr *e, long *offset) {
   bool plus = e->kind == WS_E_BINARY && e->op == WS_OP_ADD;
@@ -40,8 +47,8 @@ static void place(struct ws_schedule *s, struct ws_bufferm *b, int *next) {
     for (int i = 0; i < n; i++) b->column[i] = over->column[slots(over) == 1 ? 0 : i] + (int)offset;
   } else if (d->nat > 1 && (int)d->nat != n)
     ws_error(s->diags, d->at[0]->pos, "buffer-at", "`at` gives %zu columns, `%s` has %d slots", d->nat, b->name, n);
-  else if (d->nat == 1 && d->at[0]->kind == WS_E_NAME && !ws_schedule_param(s, d->at[0]->name))
-    ws_unknown_buffer(s, d->at[0]->pos, d->at[0]->name);
+  else if (named(s, d))
+    ws_unknown_buffer(s, named(s, d)->pos, named(s, d)->name);
   else
     for (int i = 0; i < n; i++) {
       size_t k = (size_t)i < d->nat ? (size_t)i : 0;

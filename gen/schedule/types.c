@@ -215,7 +215,7 @@ static void grow(struct infer *in, struct ws_var *v, const struct ws_node *x) {
 /* What an assignment to a part of a tile says of the whole. */
 static struct ws_node scaled(const struct ws_act *a) {
   struct ws_node x = *a->value;
-  if (a->dst_part.given && x.kind != WS_N_CONST) *(a->dst_part.cols ? &x.cols : &x.rows) *= a->dst_part.of;
+  if (a->dst_part.given && a->dst_part.cols && x.kind != WS_N_CONST) x.cols *= a->dst_part.of;
   return x;
 }
 
@@ -242,7 +242,7 @@ static void check_layout(struct infer *in, const struct ws_var *v) {
   if (v->layout == WS_L_LANE && v->rows > 32 * in->p->role->warps)
     ws_error(in->s->diags, v->pos, "layout", "`%s` has %d rows, one a thread: `%s` has %d threads", v->name, v->rows, in->p->role->name, 32 * in->p->role->warps);
   int per = 16 * in->p->role->warps;
-  if ((v->layout == WS_L_ACC || v->layout == WS_L_A) && v->rows % per)
+  if ((v->layout == WS_L_ACC || v->layout == WS_L_A) && v->rows > 1 && v->rows % per)
     ws_error(in->s->diags, v->pos, "layout", "`%s` has %d rows: %d warps of mma.sync take a multiple of %d", v->name, v->rows,
              in->p->role->warps, per);
 }
