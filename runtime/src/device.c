@@ -187,6 +187,7 @@ static enum ws_status open_best(const struct ws_device_options *options, const s
     if (ordinal < 0) {
       ws_rt_driver_close(&driver);
     } else if (open_ordinal(&driver, ordinal, options, out, &gpu)) {
+      if (gpu.status == WS_ERR_MEMORY) return ws_rt_fail(err, WS_ERR_MEMORY, "%s", gpu.message); /* nothing is faulty */
       snprintf(why, sizeof why, "%.399s", gpu.message);
     } else {
       snprintf((*out)->choice, sizeof(*out)->choice, "%s", why);

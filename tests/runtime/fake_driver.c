@@ -138,6 +138,12 @@ CU cuCtxPopCurrent_v2(struct CUctx_st **context) {
   *context = stack[--depth];
   return result;
 }
+CU cuCtxGetDevice(ws_cu_device *device) {
+  BEGIN(cuCtxGetDevice);
+  NEED_CONTEXT();
+  *device = (int)(((uintptr_t)stack[depth - 1] - 0x1000) / 16);
+  return WS_CUDA_SUCCESS;
+}
 CU cuCtxSynchronize(void) {
   BEGIN(cuCtxSynchronize);
   NEED_CONTEXT();
@@ -160,6 +166,8 @@ CU cuModuleLoadDataEx(struct CUmod_st **module, const void *image, unsigned int 
     if (log && size) snprintf(log, size, "%s", fake.jit_log);
     return WS_CUDA_ERROR_INVALID_PTX;
   }
+  if (fake.bad_image && !strncmp(image, fake.bad_image, strlen(fake.bad_image))) return WS_CUDA_ERROR_INVALID_IMAGE;
+  if (*(const char *)image == '/') atomic_fetch_add(&fake.compiled, 1);
   *module = own(strdup(image));
   fake.modules++;
   return WS_CUDA_SUCCESS;
@@ -200,6 +208,45 @@ CU cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, struct CUfunc_st *fu
   (void)function, (void)shared;
   *blocks = 2048 / size;
   return WS_CUDA_SUCCESS;
+}
+
+/* ---- the linker: its machine code is an ELF head and the PTX ---- */
+
+struct CUlinkState_st {
+  char *cubin;
+  size_t length;
+};
+CU cuLinkCreate_v2(unsigned int n, unsigned int *options, void **values, struct CUlinkState_st **state) {
+  BEGIN(cuLinkCreate_v2);
+  (void)n, (void)options, (void)values;
+  NEED_CONTEXT();
+  *state = own(calloc(1, sizeof **state));
+  fake.links++;
+  return WS_CUDA_SUCCESS;
+}
+CU cuLinkAddData_v2(struct CUlinkState_st *state, unsigned int type, void *data, size_t bytes, const char *name,
+                    unsigned int n, unsigned int *options, void **values) {
+  BEGIN(cuLinkAddData_v2);
+  (void)name, (void)n, (void)options, (void)values;
+  const char *text = data;
+  if (type != WS_CU_JIT_INPUT_PTX || !bytes || text[bytes - 1]) return WS_CUDA_ERROR_INVALID_VALUE;
+  state->length = 64 + bytes;
+  state->cubin = own(calloc(1, state->length));
+  memcpy(state->cubin, "\x7f" "ELF\2\1", 6);
+  memcpy(state->cubin + 64, data, bytes);
+  return WS_CUDA_SUCCESS;
+}
+CU cuLinkComplete(struct CUlinkState_st *state, void **cubin, size_t *bytes) {
+  BEGIN(cuLinkComplete);
+  atomic_fetch_add(&fake.linked, 1);
+  *cubin = state->cubin;
+  *bytes = state->length;
+  return WS_CUDA_SUCCESS;
+}
+CU cuLinkDestroy(struct CUlinkState_st *state) {
+  if (state->cubin) disown(state->cubin);
+  disown(state);
+  RELEASE(cuLinkDestroy, links);
 }
 
 /* ---- memory, streams, events ---- */

@@ -18,10 +18,12 @@ struct fake_driver {
   const char *jit_log;      /* loading a module fails with this log */
   int threads_per_block;    /* what the compiled code allows */
   int nparams;              /* how many parameters a launch has */
+  const char *bad_image;    /* loading a module from an image that begins so fails as an invalid image */
   /* seen by tests */
   atomic_int calls, launches;
   const char *failed;       /* the call that was made to fail */
-  int contexts, modules, allocations, streams, events; /* alive */
+  int contexts, modules, allocations, streams, events, links; /* alive */
+  atomic_int compiled, linked; /* modules made of PTX, machine code made of PTX */
   unsigned int grid, block, shared;
   int max_dynamic_shared;   /* set through the function's attribute */
   void *stream;

@@ -1,8 +1,6 @@
 /* Devices and kernels on a driver that watches: what is called, what a launch passes, and what happens when any of the
  * calls fails. */
-#include "fake_driver.h"
-#include "support.h"
-#include <dlfcn.h>
+#include "fixture.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,35 +13,7 @@
 #define WS_CLANG_ASAN 0
 #endif
 
-static struct fake_driver *fake;
 static const struct ws_device_options options = {.driver_path = WS_FAKE_DRIVER, .emulator_path = "/nowhere/emu.so"};
-static char *copy_ptx;
-static size_t copy_length;
-
-static int reset(void **state) {
-  (void)state;
-  void (*sweep)(void) = fake->sweep;
-  sweep();
-  memset(fake, 0, sizeof *fake);
-  fake->sweep = sweep;
-  fake->devices = 1;
-  fake->version = 12040;
-  fake->device[0].major = 8;
-  fake->device[0].multiprocessors = 108;
-  for (int i = 0; i < 4; i++) fake->device[i].shared = 166912;
-  fake->threads_per_block = 1024;
-  fake->fail_result = 999;
-  fake->nparams = 24;
-  return 0;
-}
-
-static void nothing_is_left(void) {
-  assert_int_equal(fake->contexts, 0);
-  assert_int_equal(fake->modules, 0);
-  assert_int_equal(fake->allocations, 0);
-  assert_int_equal(fake->streams, 0);
-  assert_int_equal(fake->events, 0);
-}
 
 static struct ws_device *open_device(void) {
   struct ws_device *d;
@@ -77,7 +47,7 @@ static void opens_by_name(void **state) {
   assert_null(ws_device_symbol(d, "cuNoSuchThing"));
   ws_device_close(d);
   ws_device_close(NULL);
-  nothing_is_left();
+  fixture_nothing_is_left();
   assert_int_equal(ws_device_open("cuda:1", NULL, &options, &d, &err), WS_ERR_NO_DEVICE);
   assert_string_equal(err.message, "cuda:1: there is no such device: the driver has 1");
   assert_null(d);
@@ -146,7 +116,7 @@ static void picks_the_best(void **state) {
     }
     ws_manifest_free(m);
   }
-  nothing_is_left();
+  fixture_nothing_is_left();
 }
 
 /* Where no GPU will do, the emulator is next; here the same library plays it. */
@@ -165,7 +135,7 @@ static void falls_back_to_the_emulator(void **state) {
   assert_string_equal(ws_device_get_info(d)->choice, "no GPU: /nowhere/cuda.so: there is no such library");
   ws_device_close(d);
   ws_manifest_free(m);
-  nothing_is_left();
+  fixture_nothing_is_left();
 }
 
 static void refuses_by_capability(void **state) {
@@ -205,7 +175,7 @@ static void refuses_by_capability(void **state) {
     ws_device_close(d);
     ws_manifest_free(m);
   }
-  nothing_is_left();
+  fixture_nothing_is_left();
 }
 
 /* ---- loading ---- */
@@ -218,7 +188,7 @@ static void refuse_load(const char *text, enum ws_status want, const char *messa
   assert_string_equal(err.message, message);
   assert_null(k);
   ws_device_close(d);
-  nothing_is_left();
+  fixture_nothing_is_left();
 }
 
 static void loads_and_refuses(void **state) {
@@ -274,7 +244,7 @@ static void loads_and_refuses(void **state) {
   assert_string_equal(ws_manifest_kernel(ws_kernel_manifest(k))->entry, "copy");
   ws_kernel_free(k);
   ws_kernel_free(NULL);
-  nothing_is_left();
+  fixture_nothing_is_left();
   d = open_device();
   assert_int_equal(ws_kernel_load_file(d, "/nowhere/k.ptx", &k, &err), WS_ERR_IO);
   assert_int_equal(ws_kernel_load_file(d, "/dev/null", &k, &err), WS_ERR_MANIFEST);
@@ -306,7 +276,7 @@ static void loads_cubins(void **state) {
   assert_string_equal(err.message, "kernel copy: there is no machine code for cuda:0 (Fake 0, compute capability 8.0) "
                                    "in it: assemble it with ptxas -arch=sm_80, or load the PTX");
   ws_device_close(d);
-  nothing_is_left();
+  fixture_nothing_is_left();
 }
 
 /* ---- launching ---- */
@@ -344,7 +314,7 @@ static void passes_arguments(void **state) {
   assert_int_equal(ws_kernel_launch(NULL, &t.launch, NULL), WS_ERR_ARGUMENT);
   ws_kernel_free(k);
   ws_device_close(d);
-  nothing_is_left();
+  fixture_nothing_is_left();
 }
 
 static void *launch_often(void *kernel) {
@@ -445,17 +415,17 @@ static void survives_every_failure(void **state) {
   struct ws_error_info err;
   assert_int_equal(whole_life(&err), WS_OK);
   int calls = atomic_load(&fake->calls), hidden = 0;
-  nothing_is_left();
+  fixture_nothing_is_left();
   assert_true(calls > 60);
   for (int n = 1; n <= calls; n++) {
-    reset(NULL);
+    fixture_reset(NULL);
     fake->fail_nth = n;
     memset(&err, 0, sizeof err);
     enum ws_status s = whole_life(&err);
     assert_non_null(fake->failed);
     /* A failed push while something is destroyed leaves it alive: there is no context to destroy it in. */
     bool push = !strcmp(fake->failed, "cuCtxPushCurrent_v2");
-    if (!push) nothing_is_left();
+    if (!push) fixture_nothing_is_left();
     assert_int_equal(fake->contexts, 0);
     if (s && *err.message) {
       assert_non_null(strstr(err.message, "CUDA_ERROR_UNKNOWN (999): unknown error"));
@@ -473,13 +443,13 @@ static void survives_failed_switches(void **state) {
   fake->fail_name = "cuCtxPushCurrent_v2";
   assert_int_equal(whole_life(&err), WS_ERR_DRIVER);
   assert_string_equal(err.message, "cuda:0: making its context current: CUDA_ERROR_UNKNOWN (999): unknown error");
-  nothing_is_left();
-  reset(NULL);
+  fixture_nothing_is_left();
+  fixture_reset(NULL);
   fake->fail_name = "cuMemAlloc_v2";
   fake->fail_result = 2;
   assert_int_equal(whole_life(&err), WS_ERR_MEMORY);
   assert_string_equal(err.message, "cuda:0: allocating 64 bytes: CUDA_ERROR_OUT_OF_MEMORY (2): out of memory");
-  reset(NULL);
+  fixture_reset(NULL);
   fake->fail_name = "cuInit";
   fake->fail_result = 12345;
   assert_int_equal(whole_life(&err), WS_ERR_NO_DEVICE);
@@ -487,23 +457,15 @@ static void survives_failed_switches(void **state) {
 }
 
 int main(void) {
-  void *library = dlopen(WS_FAKE_DRIVER, RTLD_NOW);
-  fake_driver_function *get = NULL;
-  void *symbol = library ? dlsym(library, FAKE_DRIVER_SYMBOL) : NULL;
-  memcpy(&get, &symbol, sizeof get);
-  if (!get) return 99;
-  fake = get();
-  copy_ptx = test_read("copy.ptx", &copy_length);
+  if (fixture_begin()) return 99;
   const struct CMUnitTest tests[] = {
-#define TEST(f) cmocka_unit_test_setup(f, reset)
+#define TEST(f) cmocka_unit_test_setup(f, fixture_reset)
       TEST(opens_by_name),          TEST(picks_the_best),           TEST(falls_back_to_the_emulator),
       TEST(refuses_by_capability),  TEST(loads_and_refuses),        TEST(loads_cubins),
       TEST(passes_arguments),       TEST(launches_from_threads),    TEST(launches_cheaply),
       TEST(survives_every_failure), TEST(survives_failed_switches),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
-  fake->sweep();
-  free(copy_ptx);
-  dlclose(library);
+  fixture_end();
   return failed;
 }
