@@ -141,6 +141,7 @@ static const char *rows_left(struct lower *l, const struct ws_mem *m, const char
   if (m->block) OP(l, "mul_s32", first = ws_lower_temp(l, WS_REG_B32), ws_uniform_int(l, m->block), ws_lower_int(l, m->block_rows));
   OP(l, "rows_left", left, ws_lower_extent(l, m->tensor->dim[m->tensor->row_dim]), first, thread_row);
   if (m->row0) OP(l, "add_s32", left, left, ws_lower_int(l, -m->row0));
+  if (m->row_at) OP(l, "sub_s32", left, left, ws_uniform_int(l, m->row_at));
   return left;
 }
 
@@ -155,7 +156,9 @@ static const char *tile_address(struct lower *l, const struct ws_mem *m, const s
     OP(l, "mov_b64", a, p->base);
   long bytes = (long)ws_type_bits(m->tensor->type) / 8;
   if (m->row0) OP(l, "pointer_rows", a, ws_lower_int(l, m->row0), param(l, m->tensor, "stride", m->tensor->dim[m->tensor->row_dim]));
+  if (m->row_at) OP(l, "pointer_add", a, ws_uniform_int(l, m->row_at), param(l, m->tensor, "stride", m->tensor->dim[m->tensor->row_dim]), ws_lower_temp(l, WS_REG_B64));
   if (m->col0) OP(l, "add_s64", a, a, ws_lower_int(l, m->col0 * bytes));
+  if (m->col_at) OP(l, "pointer_cols", a, ws_uniform_int(l, m->col_at), ws_lower_int(l, bytes), ws_lower_temp(l, WS_REG_B64));
   if (m->col_block) OP(l, "pointer_cols", a, ws_uniform_int(l, m->col_block), ws_lower_int(l, m->col_block_cols * bytes), ws_lower_temp(l, WS_REG_B64));
   return a;
 }
@@ -356,24 +359,57 @@ void ws_lower_store(struct lower *l, struct ws_act *a) {
 
 /* --- registers to shared memory --- */
 
-void ws_lower_write(struct lower *l, struct ws_act *a) {
-  const struct ws_mem *to = a->to;
-  if (ws_type_bits(to->buffer->type) != 16 || to->transposed || a->value->kind == WS_N_CONST || to->cols % 8) {
-    ws_error(l->diags, a->src->pos, "not-lowered", "write: only 16-bit tiles from accumulators are lowered for %s", l->s->target);
-    return;
-  }
-  struct tile v = ws_lower_value(l, a->value);
+/* 16-bit pairs of an accumulator. */
+static void write_pairs16(struct lower *l, const struct ws_mem *to, const struct tile *v) {
   const struct frag_map *f = ws_frag_map(l, FRAG_C, to->buffer, ws_warp_rows(l, to->rows));
   long imm;
   const char *slot = ws_slot_base(l, to, &imm), *reg[8];
-  for (int u = 0; u <= f->layout.mask; u++) {
-    reg[u] = f->offset[u];
-    if (!*slot) continue;
-    reg[u] = ws_lower_temp(l, WS_REG_B32);
-    OP(l, "add_s32", reg[u], f->offset[u], slot);
+  for (int u = 0; u <= f->layout.mask; u++) reg[u] = ws_frag_address(l, f, slot, u);
+  for (int i = 0; i < v->n; i++) {
+    int row = i / (v->nt * 2) * 16 + i % 2 * 8, unit = to->col0 / 8 + i / 2 % v->nt, low = unit & f->layout.mask;
+    OP(l, "st_shared", reg[low], ws_lower_int(l, imm + (long)(to->row0 + row) * f->layout.pitch + (unit - low) * 16L), v->reg[i]);
   }
-  for (int i = 0; i < v.n; i++) {
-    int row = i / (v.nt * 2) * 16 + i % 2 * 8, unit = to->col0 / 8 + i / 2 % v.nt, low = unit & f->layout.mask;
-    OP(l, "st_shared", reg[low], ws_lower_int(l, imm + (long)(to->row0 + row) * f->layout.pitch + (unit - low) * 16L), v.reg[i]);
+}
+
+struct smem_acc ws_smem_acc(struct lower *l, const struct ws_mem *m, bool vector) {
+  struct smem_acc a = {.map = ws_frag_map(l, vector ? FRAG_ROWS : FRAG_C32, m->buffer, ws_warp_rows(l, m->rows)), .mem = m};
+  const char *slot = ws_slot_base(l, m, &a.imm);
+  for (int u = 0; u <= a.map->layout.mask; u += 2) a.reg[u] = ws_frag_address(l, a.map, slot, u);
+  return a;
+}
+
+const char *ws_smem_acc_at(struct lower *l, const struct smem_acc *a, int row, int ni, const char **imm) {
+  int unit = a->mem->col0 / 4 + ni * 2, low = unit & a->map->layout.mask;
+  *imm = ws_lower_int(l, a->imm + (long)(a->mem->row0 + row) * a->map->layout.pitch + (unit - low) * 16L);
+  return a->reg[low];
+}
+
+static void write_f32(struct lower *l, const struct ws_mem *to, const struct tile *v) {
+  struct smem_acc a = ws_smem_acc(l, to, !v->nt);
+  const char *imm;
+  for (int r = 0; r < v->mt * 2; r++) {
+    if (!v->nt) {
+      const char *reg = ws_smem_acc_at(l, &a, r * 8, 0, &imm);
+      OP(l, "st_shared_row", "%quad_first", reg, imm, v->reg[r]);
+    }
+    for (int ni = 0; ni < v->nt; ni++) {
+      const char *reg = ws_smem_acc_at(l, &a, r * 8, ni, &imm), **d = &v->reg[(r / 2 * v->nt + ni) * 4 + r % 2 * 2];
+      OP(l, "st_shared_pair", reg, imm, d[0], d[1]);
+    }
   }
+}
+
+void ws_lower_write(struct lower *l, struct ws_act *a) {
+  const struct ws_mem *to = a->to;
+  unsigned bits = ws_type_bits(to->buffer->type);
+  if (to->transposed || a->value->kind == WS_N_CONST || (bits != 16 && bits != 32) || (to->cols > 1 && (to->cols % 8 || !to->buffer->layout.units)) ||
+      (to->cols == 1 && bits == 16)) {
+    ws_error(l->diags, a->src->pos, "not-lowered", "write: 16-bit and f32 tiles of accumulators and f32 row vectors are lowered for %s", l->s->target);
+    return;
+  }
+  struct tile v = ws_lower_value(l, a->value);
+  if (bits == 16)
+    write_pairs16(l, to, &v);
+  else
+    write_f32(l, to, &v);
 }

@@ -123,17 +123,27 @@ static void take_slot(struct lower *l, struct ws_act *a, bool fill) {
 
 /* --- statements --- */
 
+/* The barrier of a role's instance: one id an instance, counted on from the first one's. */
+static const char *barrier_id(struct lower *l, int id) {
+  if (l->prog->count == 1) return ws_lower_int(l, id + l->prog->first);
+  const char *d = ws_lower_temp(l, WS_REG_B32);
+  OP(l, "add_s32", d, "%instance", ws_lower_int(l, id));
+  return d;
+}
+
 static void sync_act(struct lower *l, const struct ws_act *a) {
   const struct ws_rolem *r = l->prog->role;
   if (a->barrier)
     OP(l, a->kind == WS_S_ARRIVE ? "barrier_arrive" : "barrier_sync", ws_lower_int(l, a->barrier->id + a->element * a->barrier->ids),
        ws_lower_int(l, a->barrier->arrivals[a->element]));
-  else if (a->sync == WS_SYNC_WARP)
+  else if (a->sync == WS_SYNC_WARP || (a->sync == WS_SYNC_ROLE && r->warps == 1))
     WS_OP0(&l->px, "sync_warp");
   else if (a->sync == WS_SYNC_ALL || l->one_role)
     WS_OP0(&l->px, "sync_cta");
+  else if (a->sync == WS_SYNC_ROLE)
+    OP(l, "barrier_sync", barrier_id(l, r->sync_id), ws_lower_int(l, r->warps * 32L));
   else
-    OP(l, "barrier_sync", ws_lower_int(l, a->role ? a->role->all_id : r->sync_id), ws_lower_int(l, r->warps * 32));
+    OP(l, "barrier_sync", ws_lower_int(l, a->role->all_id), ws_lower_int(l, a->role->warps * a->role->count * 32L));
 }
 
 static void if_act(struct lower *l, struct ws_act *a) {
@@ -236,13 +246,14 @@ static void program(struct lower *l, struct ws_programm *p, struct ws_buf *out) 
   l->start = l->tile_start = &start;
   l->px.out = &start;
   const char *skip = NULL;
-  int first = p->role->first_warp;
+  int warps = p->role->warps, first = p->role->first_warp + p->first * warps;
   if (!l->one_role) {
     skip = ws_ptx_label(&l->px, ws_fmt(l->arena, "not_%s", p->role->name));
-    OP(l, "role_enter", ws_lower_temp(l, WS_REG_PRED), ws_lower_int(l, first), ws_lower_int(l, first + p->role->warps), skip);
+    OP(l, "role_enter", ws_lower_temp(l, WS_REG_PRED), ws_lower_int(l, first), ws_lower_int(l, first + p->count * warps), skip);
   }
   WS_OP0(&l->px, "entry_sequence");
   if (first) OP(l, "entry_role", ws_lower_int(l, first * 32L));
+  if (p->count > 1) OP(l, "entry_instance", ws_lower_named(l, WS_REG_B32, "instance"), ws_lower_int(l, warps * 32L), ws_lower_int(l, p->first));
   WS_OP0(&l->px, "entry_lanes");
   l->px.out = &body;
   ws_lower_acts(l, p->body);
@@ -288,7 +299,7 @@ struct ws_kernel_text *ws_lower(struct ws_schedule *s, const struct ws_templates
   struct lower *l = WS_NEW(s->arena, struct lower);
   size_t before = s->diags->errors;
   l->arena = s->arena, l->s = s, l->diags = s->diags;
-  l->one_role = s->nprograms == 1 && s->threads == s->programs[0].role->warps * 32;
+  l->one_role = s->nprograms == 1 && s->threads == s->programs[0].role->warps * 32 && s->programs[0].count == 1;
   if (s->persistent) {
     ws_error(l->diags, s->doc->work.launch->pos, "not-lowered", "a persistent launch is not lowered for %s yet: `launch: single`", s->target);
     return NULL;

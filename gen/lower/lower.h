@@ -61,7 +61,7 @@ struct copy_map {
 /* Lane offsets of one way to read fragments from one layout. */
 struct frag_map {
   struct lifetime life;
-  enum frag_kind { FRAG_A, FRAG_B, FRAG_BT, FRAG_C } kind;
+  enum frag_kind { FRAG_A, FRAG_B, FRAG_BT, FRAG_C, FRAG_C32, FRAG_ROWS } kind; /* C: accumulators of 16 or 32 bits; rows: vectors */
   struct ws_smem_layout layout;
   int warp_rows;
   const char *offset[8];           /* by the low bits of the unit */
@@ -156,6 +156,7 @@ void ws_lower_product(struct lower *l, struct ws_act *a);
 struct tile ws_lower_read_a(struct lower *l, const struct ws_mem *m, const struct tile *into);
 const struct frag_map *ws_frag_map(struct lower *l, enum frag_kind k, const struct ws_bufferm *b, int warp_rows);
 const char *ws_slot_base(struct lower *l, const struct ws_mem *m, long *imm);
+const char *ws_frag_address(struct lower *l, const struct frag_map *f, const char *slot, int low); /* offset[low] + slot */
 
 /* copy.c */
 void ws_lower_load(struct lower *l, struct ws_act *a);
@@ -167,6 +168,14 @@ struct acc_access {                /* how this lane's part of an accumulator lie
   const char *address, *pass;      /* of its first row and column; bytes to its next row, 8 further */
   const char *rows_left, *cols_left; /* rows and columns from there to the tensor's end; cols_left NULL = all are there */
 };
+struct smem_acc {                  /* the same in shared memory, elements of f32 */
+  const struct frag_map *map;
+  const struct ws_mem *mem;
+  const char *reg[8];
+  long imm;
+};
+struct smem_acc ws_smem_acc(struct lower *l, const struct ws_mem *m, bool vector);
+const char *ws_smem_acc_at(struct lower *l, const struct smem_acc *a, int row, int ni, const char **imm); /* register; immediate in *imm */
 struct acc_access ws_acc_access(struct lower *l, const struct ws_mem *m, bool vector);
 const char *ws_acc_row(struct lower *l, int warp_rows);            /* first row of this lane in an accumulator */
 

@@ -8,9 +8,10 @@
 
 /* --- lane addresses --- */
 
-static const char *const frag_names[] = {"addr", "addr", "addr", "addr_out"};
-static const char *const frag_templates[] = {"lanes_a", "lanes_b", "lanes_bt", "lanes_c"};
-static const char *const frag_words[] = {"A operands", "B operands, its rows being the columns of B", "B operands, loaded transposed", "accumulators that are written to it"};
+static const char *const frag_names[] = {"addr", "addr", "addr", "addr_out", "addr_acc", "addr_rows"};
+static const char *const frag_templates[] = {"lanes_a", "lanes_b", "lanes_bt", "lanes_c", "lanes_c32", "lanes_rows"};
+static const char *const frag_words[] = {"A operands", "B operands, its rows being the columns of B", "B operands, loaded transposed", "accumulators that are written to it",
+                                         "accumulators of f32", "one value a row"};
 
 const struct frag_map *ws_frag_map(struct lower *l, enum frag_kind k, const struct ws_bufferm *b, int warp_rows) {
   const struct ws_smem_layout *lay = &b->layout;
@@ -22,11 +23,11 @@ const struct frag_map *ws_frag_map(struct lower *l, enum frag_kind k, const stru
   struct frag_map *f = WS_NEW(l->arena, struct frag_map);
   *f = (struct frag_map){.kind = k, .layout = *lay, .warp_rows = warp_rows};
   const char *name = ws_lower_unique(l, "%s_%s", frag_names[k], b->name);
-  f->life.everywhere = k == FRAG_C ? l->depth > 0 : ws_lower_in_loop(l, NULL, b);
+  f->life.everywhere = k >= FRAG_C ? l->depth > 0 : ws_lower_in_loop(l, NULL, b);
   ws_lower_keep(l, &l->frags, &f->life, l->prog->decl->pos);
   struct ws_buf *old = ws_lower_hoist(l, f->life.everywhere ? l->start : NULL);
   ws_lower_comment(l, "this lane's address in a tile like %s, for %s", b->name, frag_words[k]);
-  const char **reg = ws_ptx_temps(&l->px, WS_REG_B32, name, (size_t)lay->mask + 1), *unit = ws_lower_temp(l, WS_REG_B32), *row = ws_lower_temp(l, WS_REG_B32);
+  const char **reg = ws_ptx_temps(&l->px, WS_REG_B32, ws_fmt(l->arena, "%s_u", name), (size_t)lay->mask + 1), *unit = ws_lower_temp(l, WS_REG_B32), *row = ws_lower_temp(l, WS_REG_B32);
   OP(l, frag_templates[k], reg[0], ws_lower_int(l, lay->pitch), ws_lower_int(l, warp_rows), unit, row);
   if (lay->mask) OP(l, "swizzle", unit, row, ws_lower_int(l, lay->shift), ws_lower_int(l, lay->mask));
   OP(l, "add_unit", reg[0], unit);
@@ -38,13 +39,30 @@ const struct frag_map *ws_frag_map(struct lower *l, enum frag_kind k, const stru
   return f;
 }
 
-/* Where a tile starts: a register (its slot) or "" and, in *imm, what is known at generation. */
+/* Where a tile starts: a register (its slot, or what depends on the instance) or "" and, in *imm, what is known at generation. */
 const char *ws_slot_base(struct lower *l, const struct ws_mem *m, long *imm) {
   const struct ws_bufferm *b = m->buffer;
-  *imm = 0;
-  if (m->handle && *l->handle[m->handle->index]) return l->handle[m->handle->index];
-  *imm = b->offset + ((long)m->element * b->stages + m->stage) * b->bytes;
-  return "";
+  const char *base = m->handle ? l->handle[m->handle->index] : "";
+  *imm = *base ? 0 : b->offset + ((m->element_at ? 0 : (long)m->element) * b->stages + m->stage) * b->bytes;
+  const struct ws_node *at[] = {*base ? NULL : m->element_at, m->row_at};
+  long step[] = {b->stages * b->bytes, b->layout.pitch};
+  for (int k = 0; k < 2; k++) {
+    if (!at[k]) continue;
+    const char *d = ws_lower_temp(l, WS_REG_B32);
+    if (*base)
+      OP(l, "mad_s32", d, ws_uniform_int(l, at[k]), ws_lower_int(l, step[k]), base);
+    else
+      OP(l, "mul_s32", d, ws_uniform_int(l, at[k]), ws_lower_int(l, step[k]));
+    base = d;
+  }
+  return base;
+}
+
+const char *ws_frag_address(struct lower *l, const struct frag_map *f, const char *slot, int low) {
+  if (!*slot) return f->offset[low];
+  const char *d = ws_lower_temp(l, WS_REG_B32);
+  OP(l, "add_s32", d, f->offset[low], slot);
+  return d;
 }
 
 /* Registers for the lane offsets of a tile: the map's own for a static place, else slot + offset. */
@@ -56,12 +74,7 @@ struct place {
 static struct place place_of(struct lower *l, const struct frag_map *f, const struct ws_mem *m, int step) {
   struct place p = {.imm = 0};
   const char *slot = ws_slot_base(l, m, &p.imm);
-  for (int u = 0; u <= f->layout.mask; u += step) {
-    p.reg[u] = f->offset[u];
-    if (!*slot) continue;
-    p.reg[u] = ws_lower_temp(l, WS_REG_B32);
-    OP(l, "add_s32", p.reg[u], f->offset[u], slot);
-  }
+  for (int u = 0; u <= f->layout.mask; u += step) p.reg[u] = ws_frag_address(l, f, slot, u);
   return p;
 }
 

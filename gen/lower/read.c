@@ -35,12 +35,32 @@ static struct tile from_global(struct lower *l, const struct ws_node *x, const s
   return *into;
 }
 
+/* f32 tiles and row vectors of shared memory. */
+static struct tile from_shared(struct lower *l, const struct ws_mem *m, const struct tile *into) {
+  struct smem_acc a = ws_smem_acc(l, m, !into->nt);
+  const char *imm;
+  for (int r = 0; r < into->mt * 2; r++) {
+    if (!into->nt) {
+      const char *reg = ws_smem_acc_at(l, &a, r * 8, 0, &imm);
+      OP(l, "ld_shared_f32", into->reg[r], reg, imm);
+    }
+    for (int ni = 0; ni < into->nt; ni++) {
+      const char *reg = ws_smem_acc_at(l, &a, r * 8, ni, &imm), **d = &into->reg[(r / 2 * into->nt + ni) * 4 + r % 2 * 2];
+      OP(l, "ld_shared_pair", d[0], d[1], reg, imm);
+    }
+  }
+  return *into;
+}
+
 struct tile ws_lower_read(struct lower *l, const struct ws_node *x, const struct tile *into) {
   const struct ws_mem *m = x->mem;
+  bool acc = x->layout == WS_L_ACC || x->layout == WS_L_COPY; /* supported.c: what nothing decides lies as an accumulator */
   if (m->space == WS_SMEM && x->layout == WS_L_A) return ws_lower_read_a(l, m, into);
+  if (m->space == WS_SMEM && acc && m->buffer->type == WS_F32 && !m->transposed && (m->cols == 1 || (m->cols % 8 == 0 && m->buffer->layout.units)))
+    return from_shared(l, m, into);
   if (m->space == WS_GLOBAL && m->tensor->type == WS_F32 && !m->tensor->coords) {
     if (m->tensor->row_dim < 0 && m->tensor->col_dim < 0) return uniform(l, x, into);
-    if (x->layout == WS_L_ACC) return from_global(l, x, into);
+    if (acc) return from_global(l, x, into);
   }
   ws_error(l->diags, x->pos, "not-lowered", "read: this memory in layout `%s` is not lowered for %s", ws_layout_name(x->layout), l->s->target);
   return *into;

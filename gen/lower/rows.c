@@ -77,8 +77,10 @@ static const char **mask_limits(struct lower *l, const struct ws_node *x, struct
   const char *first = ws_lower_temp(l, WS_REG_B32);
   OP(l, "mul_s32", first, ws_uniform_int(l, cols->block), ws_lower_int(l, cols->block_rows));
   if (cols->row0) OP(l, "add_s32", first, first, ws_lower_int(l, cols->row0));
+  if (cols->row_at) OP(l, "add_s32", first, first, ws_uniform_int(l, cols->row_at));
   OP(l, "mask_keys", left, first);
   if (l->s->causal) OP(l, "mask_diagonal", diagonal = ws_lower_named(l, WS_REG_B32, "to_diagonal"), ws_acc_row(l, ws_warp_rows(l, x->rows)), first);
+  if (diagonal && rows->row_at) OP(l, "add_s32", diagonal, diagonal, ws_uniform_int(l, rows->row_at));
   const char **of = WS_NEW_N(l->arena, const char *, ex.mt * 2);
   for (int r = 0; r < ex.mt * 2; r++) {
     of[r] = left;
@@ -123,6 +125,7 @@ struct tile ws_lower_positions(struct lower *l, const struct ws_node *x, const s
     OP(l, "mul_s32", base, ws_uniform_int(l, m->block), ws_lower_int(l, m->block_rows));
   }
   OP(l, "add_s32", first, base, rows ? ws_acc_row(l, ws_warp_rows(l, x->rows)) : "%quad_column");
+  if (m->row_at) OP(l, "add_s32", first, first, ws_uniform_int(l, m->row_at));
   for (int i = 0; i < into->n; i++) OP(l, "add_s32", into->reg[i], first, ws_lower_int(l, m->row0 + (rows ? i * 8 : i / 2 * 8 + i % 2)));
   return *into;
 }

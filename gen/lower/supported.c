@@ -19,7 +19,6 @@ static void refuse(struct scan *c, struct ws_pos pos, const char *what) {
 static const char *node_reason(const struct ws_node *x) {
   switch (x->kind) {
   case WS_N_PART: return "a part of a register tile";
-  case WS_N_INSTANCE: return "the index of an instance";
   case WS_N_RANK: return "the rank of a CTA";
   case WS_N_COORD: return "a coordinate of the work tile";
   case WS_N_QUERY: return "a function of the work tile";
@@ -43,7 +42,8 @@ static void check_mem(struct scan *c, const struct ws_mem *m) {
   if (!m) return;
   bool coords = m->tensor && m->tensor->coords, given = false;
   for (int k = 0; k < WS_MAX_DIMS; k++) given |= m->coord[k] != NULL;
-  if (m->element_at || m->row_at || m->col_at) refuse(c, m->pos, "a place that depends on the instance");
+  if (m->col_at && m->space != WS_GLOBAL) refuse(c, m->pos, "columns of shared memory that depend on the instance");
+  if (m->handle && m->handle->element_at) refuse(c, m->pos, "a slot of a ring that depends on the instance");
   if (coords || given) refuse(c, m->pos, coords ? "a table or counter of i32" : "a tile by coordinates");
   check_node(c, m->block);
   check_node(c, m->col_block);
@@ -85,7 +85,7 @@ static const char *option_reason(const struct ws_act *a) {
 static void check_layout(struct scan *c, const struct ws_act *a) {
   if ((a->kind != WS_S_STORE && a->kind != WS_S_WRITE) || !a->value || a->value->kind == WS_N_CONST) return;
   enum ws_layout l = a->value->layout;
-  if (l != WS_L_ACC) refuse(c, a->value->pos, ws_fmt(c->s->arena, "moving layout `%s` to memory", ws_layout_name(l)));
+  if (l != WS_L_ACC && l != WS_L_COPY) refuse(c, a->value->pos, ws_fmt(c->s->arena, "moving layout `%s` to memory", ws_layout_name(l)));
 }
 
 static void check_act(void *ctx, struct ws_act *a) {
@@ -109,7 +109,6 @@ static void check_act(void *ctx, struct ws_act *a) {
 static void check_roles(struct scan *c) {
   for (int i = 0; i < c->s->nroles; i++) {
     const struct ws_rolem *r = &c->s->roles[i];
-    if (r->is_array) refuse(c, r->decl->name.pos, ws_fmt(c->s->arena, "role `%s`: role arrays", r->name));
     if (r->one_thread) refuse(c, r->decl->name.pos, ws_fmt(c->s->arena, "role `%s`: roles of one thread", r->name));
     if (r->registers) refuse(c, r->decl->registers->pos, "`registers`, which setmaxnreg sets from sm_90 on");
   }
@@ -123,11 +122,13 @@ static void check_buffers(struct scan *c) {
   }
 }
 
+/* What nothing decides (layout `copy`) lies as an accumulator does, where it has the shape of one. */
 static void check_vars(struct scan *c) {
   for (size_t i = 0; i < c->p->nvars; i++) {
     const struct ws_var *v = c->p->vars[i];
-    if (v->layout == WS_L_COPY || v->layout == WS_L_LANE)
-      refuse(c, v->pos, ws_fmt(c->s->arena, "nothing decides the layout of `%s` [%d, %d], which is then `%s`; that", v->name, v->rows, v->cols, ws_layout_name(v->layout)));
+    bool fits = (v->rows == 1 || v->rows % (16 * c->p->role->warps) == 0) && (v->cols == 1 || v->cols % 8 == 0);
+    if (v->layout == WS_L_LANE || (v->layout == WS_L_COPY && !fits))
+      refuse(c, v->pos, ws_fmt(c->s->arena, "`%s` [%d, %d] in layout `%s`, which has not the shape of accumulators", v->name, v->rows, v->cols, ws_layout_name(v->layout)));
   }
 }
 

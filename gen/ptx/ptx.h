@@ -23,7 +23,7 @@ void ws_ptx_init(struct ws_ptx *p, struct ws_arena *a, struct ws_diags *d, const
 /* A register %NAME (declared once; asking again gives the same), or n registers %NAME_0 .. %NAME_n-1. */
 const char *ws_ptx_reg(struct ws_ptx *p, enum ws_reg_class c, const char *name);
 const char **ws_ptx_regs(struct ws_ptx *p, enum ws_reg_class c, const char *name, size_t n);
-const char **ws_ptx_temps(struct ws_ptx *p, enum ws_reg_class c, const char *name, size_t n); /* %NAME0 .. */
+const char **ws_ptx_temps(struct ws_ptx *p, enum ws_reg_class c, const char *name, size_t n); /* %NAME0 ..; NAME ends in no digit */
 const char *ws_ptx_label(struct ws_ptx *p, const char *what); /* a fresh $what_N */
 
 /* Expands a template into p->out. */
