@@ -14,7 +14,7 @@ static double now(void) {
 }
 
 int main(int argc, char **argv) {
-  int bad = argc < 2;
+  int bad = 0, kernels = 0;
   for (int i = 1; i < argc; i++) {
     struct corpus_file f = corpus_read(argv[i]);
     double best = 1e9;
@@ -28,12 +28,12 @@ int main(int argc, char **argv) {
       struct ws_compiled *c = ws_compile(&src, &opt, &a, &d, &oom);
       double time = now() - start;
       if (time < best) best = time;
-      bad |= !c;
+      kernels += c != NULL; /* a spec that is refused is timed, too */
       ws_arena_free(&a);
     }
     printf("%s: %.2f ms\n", f.path, best);
     bad |= best >= 10;
     free(f.text);
   }
-  return bad;
+  return bad || !kernels;
 }
