@@ -99,6 +99,7 @@ struct ws_schedule *ws_schedule_build(const struct ws_document *doc, const struc
   if (d->errors > before) return NULL;
   ws_pass_counts(s);
   ws_pass_bytes(s);
+  ws_pass_zero(s);
   ws_pass_groups(s);
   ws_pass_async(s);
   ws_pass_budget(s);

@@ -112,6 +112,8 @@ static void dump_mechanism(const struct ws_act *a, struct ws_buf *o) {
   case WS_S_AWAIT: ws_buf_printf(o, "  by %s", ws_mechanism_name(a->by)); break;
   default: break;
   }
+  if (a->accumulate && a->start == WS_STARTS) ws_buf_puts(o, "  from zero");
+  if (a->accumulate && a->start == WS_STARTS_BY_PATH) ws_buf_puts(o, "  from zero by path");
   if (a->bytes && a->kind == WS_S_ACQUIRE) ws_buf_printf(o, "  bytes %ld", a->bytes);
   if (a->kind == WS_S_WAIT && a->pipe && a->pipe->by == WS_BY_CP_ASYNC) ws_buf_printf(o, "  groups %d", a->wait_groups);
   if (a->kind == WS_S_AWAIT && a->by != WS_BY_TCGEN05) ws_buf_printf(o, "  groups %d", a->wait_groups);

@@ -38,6 +38,7 @@ void ws_pass_defined(struct ws_schedule *s);      /* defined.c */
 void ws_pass_types(struct ws_schedule *s);        /* types.c, product.c */
 void ws_pass_counts(struct ws_schedule *s);       /* counts.c */
 void ws_pass_bytes(struct ws_schedule *s);        /* bytes.c */
+void ws_pass_zero(struct ws_schedule *s);         /* zero.c */
 void ws_pass_groups(struct ws_schedule *s);       /* groups.c */
 void ws_pass_async(struct ws_schedule *s);        /* async.c */
 void ws_pass_budget(struct ws_schedule *s);       /* budget.c */

@@ -9,6 +9,7 @@
  *   types     shapes, element types and layouts by a least fixpoint; operand rules of products
  *   counts    arrivals of every barrier, threads and ids of the named ones
  *   bytes     what a TMA fill brings
+ *   zero      products whose sum starts from zero
  *   groups    the N of every cp.async wait_group; async.c: the N of wgmma groups and bulk copies
  *   budget    shared memory, TMEM, registers, threads, named barriers
  *   dump      the model as text
@@ -257,6 +258,8 @@ struct ws_arm {                 /* an arm of a run-time `if`; cond NULL = else *
   struct ws_acts *body;
 };
 
+/* Does a product start its sum from zero? Where paths differ the code has to know which was taken. */
+enum ws_start { WS_START_UNKNOWN, WS_ADDS, WS_STARTS, WS_STARTS_BY_PATH };
 enum ws_poll { WS_POLL_ALL, WS_POLL_LEADER };
 struct ws_options {             /* with ...; 0 = not given */
   int chunk;                    /* read, write: columns an instruction */
@@ -282,6 +285,7 @@ struct ws_act {                 /* a statement with everything resolved */
   struct ws_node *a;            /* PRODUCT: A in registers */
   struct ws_mem *a_mem, *b_mem; /* PRODUCT operands in memory */
   bool accumulate;
+  enum ws_start start;          /* PRODUCT: `=`, or a `+=` that `D = 0` stands before */
   struct ws_pipelinem *pipe;    /* ACQUIRE, COMMIT, WAIT, RELEASE; LOAD: the ring that it fills */
   struct ws_barrierm *barrier;
   int element;

@@ -108,6 +108,31 @@ static const struct size {
     {"decode_paged", "decode_paged", 160, 0, 168960, 2}, /* the last vector of 64 bytes padded to 128 */
 };
 
+/* The n-th place of a statement (in the order of the programs, `each` expanded): groups behind an awaited one, or how a sum
+ * starts. */
+static const struct nth {
+  const char *spec, *schedule, *statement;
+  int n, groups;
+  enum ws_start start;
+  const char *why;
+} places[] = {
+    {"fa3_forward", "fa3_forward", "await S", 0, 0, WS_START_UNKNOWN, "first block: nothing behind S"},
+    {"fa3_forward", "fa3_forward", "await S", 1, 1, WS_START_UNKNOWN, "P V of the block before runs behind S"},
+    {"fa3_forward", "fa3_forward", "await O", 0, 0, WS_START_UNKNOWN, "the last group"},
+    {"fa4_backward", "fa4_backward", "await Rs[(b + 1) % 2]", 0, 1, WS_START_UNKNOWN, "the reduction from the other buffer is younger"},
+    {"fa4_backward", "fa4_backward", "await Ev.cols(w of 2)", 0, 1, WS_START_UNKNOWN, "dK is stored behind dV"},
+    {"fa4_backward_2cta", "fa4_backward_2cta", "await Rs[(b + 1) % 4]", 3, 6, WS_START_UNKNOWN, "two reductions from each of three younger buffers"},
+    {"fa4_forward", "fa4_forward", "await Os[i]", 0, 1, WS_START_UNKNOWN, "the other half's store is younger"},
+    {"fa1_forward", "fa1_forward", "wait k", 0, 2, WS_START_UNKNOWN, "V and the first Q are younger"},
+    {"fa4_forward_d256", "hd256_forward_2cta", "Sn += Q[h] @ K.T", 0, -1, WS_STARTS, "the first half of the head dim starts the sum"},
+    {"fa4_forward_d256", "hd256_forward_2cta", "Sn += Q[h] @ K.T", 1, -1, WS_ADDS, "the second half adds"},
+    {"fa4_forward", "fa4_forward", "O[i] += P[i].cols(0..95) @ V.rows(0..95)", 0, -1, WS_STARTS_BY_PATH, "a tile's first block starts the sum"},
+    {"fa4_forward", "fa4_forward", "O[i] += P[i].cols(96..127) @ V.rows(96..127)", 0, -1, WS_ADDS, "the last quarter of P adds"},
+    {"fa4_backward", "fa4_backward", "dV += P @ dO", 0, -1, WS_STARTS, "before the loop"},
+    {"fa4_backward", "fa4_backward", "dV += P @ dO", 1, -1, WS_ADDS, "in the loop"},
+    {"fa4_backward", "fa4_backward", "dK += dS @ Qc", 0, -1, WS_STARTS_BY_PATH, "in the loop, the first time"},
+};
+
 static const struct ws_schedule *load(struct model *m, const char *spec, const char *schedule) {
   size_t len;
   char *text = model_read(folder, spec, &len);
@@ -167,6 +192,31 @@ static void bytes(void **state) {
   }
 }
 
+struct seek {
+  const char *statement;
+  int n;
+  const struct ws_act *found;
+};
+
+static void seek(void *ctx, struct ws_act *a) {
+  struct seek *k = ctx;
+  if (!strcmp(a->src->text, k->statement) && k->n-- == 0) k->found = a;
+}
+
+static void groups_and_starts(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+    struct model m;
+    const struct ws_schedule *s = load(&m, places[i].spec, places[i].schedule);
+    struct seek k = {places[i].statement, places[i].n, NULL};
+    for (int p = 0; p < s->nprograms; p++) ws_each_act(s->programs[p].body, seek, &k);
+    if (!k.found || k.found->wait_groups != places[i].groups || k.found->start != places[i].start)
+      fail_msg("%s: `%s` number %d: groups %d, start %d; expected %d, %d: %s", places[i].spec, places[i].statement, places[i].n, k.found ? k.found->wait_groups : -2,
+               k.found ? (int)k.found->start : -1, places[i].groups, (int)places[i].start, places[i].why);
+    model_free(&m);
+  }
+}
+
 static void budgets(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -182,6 +232,6 @@ static void budgets(void **state) {
 int main(int argc, char **argv) {
   if (argc != 2) return 2;
   folder = argv[1];
-  const struct CMUnitTest tests[] = {cmocka_unit_test(counts), cmocka_unit_test(bytes), cmocka_unit_test(budgets)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(counts), cmocka_unit_test(bytes), cmocka_unit_test(groups_and_starts), cmocka_unit_test(budgets)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
