@@ -3,8 +3,10 @@
  *   embed_measure --copy tests/runtime/data/copy.ptx [--kernel K.ptx]... [--device cuda:0] [--threads 8] [--launches 10000]
  *
  *   launch    ws_kernel_launch beside cuLaunchKernelEx itself: at most 1 us more
- *   load      compiled by the driver (its own cache switched off), stored in a cache folder, taken from there: at most 5 ms
+ *   load      compiled by the driver (its own cache switched off), stored in a cache folder, taken from there: at most 5 ms,
+ *             with the same results bit for bit
  *   threads   launches from several threads on streams of their own, without one error, with the right results
+ *   context   kernel, memory and stream in a context of the caller's own
  *   graph     a captured launch replayed: bit for bit what eager launches give
  *
  * On the emulator the limits do not hold; there the program itself is tested. Exit code 0 fine, 1 a goal is missed, 77 no such
@@ -167,6 +169,18 @@ static char *outputs(const struct job *j, size_t *n) {
   return all;
 }
 
+/* What the kernel makes of inputs that are the same in every call. */
+static char *results(const struct ws_kernel *k, size_t *n, bool *right) {
+  const struct extents e = {2, 4, 2, 300, 500};
+  struct job j;
+  start_job(&j, k, &e, 9);
+  must(ws_kernel_launch(k, &j.launch, &err));
+  char *out = outputs(&j, n);
+  if (right) *right = !memcmp(out, j.host[0], j.bytes[0]); /* of copy.ptx */
+  end_job(&j);
+  return out;
+}
+
 /* ---- launch ---- */
 
 /* The same kernel and arguments without the library. */
@@ -278,10 +292,23 @@ static bool measure_load(const char *name, const char *path, bool judged) {
   printf("load     %s: compiled %.1f ms (%.1f to %.1f), compiled and stored %.1f ms, cached %.2f ms (%.2f to %.2f); %s\n", path,
          1e3 * compiled, 1e3 * jit[0], 1e3 * jit[2], 1e3 * stored, 1e3 * median, 1e3 * load[0],
          1e3 * load[LOADS - 1], source == WS_LOAD_CACHED ? "from the cache" : note);
+  struct ws_kernel *direct, *from_cache;
+  size_t n, m;
+  must(ws_kernel_load_file(device, path, &direct, &err));
+  must(ws_kernel_load_file(cached, path, &from_cache, &err));
+  char *a = results(direct, &n, NULL), *b = results(from_cache, &m, NULL);
+  bool same = n == m && !memcmp(a, b, n);
+  printf("load     compiled: %d registers, %d bytes spilled; cached: %d, %d; results %s\n", ws_kernel_get_resources(direct)->registers,
+         ws_kernel_get_resources(direct)->local_bytes, ws_kernel_get_resources(from_cache)->registers,
+         ws_kernel_get_resources(from_cache)->local_bytes, same ? "equal bit for bit" : "DIFFER");
+  free(a);
+  free(b);
+  ws_kernel_free(direct);
+  ws_kernel_free(from_cache);
   ws_device_close(cached);
   if (*first) unlink(first);
   rmdir(folder);
-  return good && (!judged || median < MAX_LOAD);
+  return good && same && (!judged || median < MAX_LOAD);
 }
 
 /* ---- threads ---- */
@@ -329,6 +356,32 @@ static bool measure_threads(const struct ws_kernel *k, int threads, int launches
   printf("threads  %d threads with %d launches each in %.3f s: %s\n", threads, launches, seconds, good ? "no error, results right" : "WRONG");
   free(w);
   return good;
+}
+
+/* ---- context ---- */
+
+static bool measure_context(const char *path, bool emulator) {
+  struct CUctx_st *context, *old;
+  struct ws_device *primary = device;
+  struct ws_kernel *k;
+  if (!api.cuCtxCreate_v2 || !api.cuCtxDestroy_v2) {
+    puts("context  this driver makes none");
+    return true;
+  }
+  cu(api.cuCtxCreate_v2(&context, 0, ws_device_get_info(device)->ordinal));
+  cu(api.cuCtxPopCurrent_v2(&old));
+  const struct ws_device_options options = {.context = context, .driver_path = emulator ? getenv("WARPSCORE_EMU") : NULL};
+  must(ws_device_open(NULL, NULL, &options, &device, &err));
+  must(ws_kernel_load_file(device, path, &k, &err));
+  size_t n;
+  bool right;
+  free(results(k, &n, &right));
+  printf("context  a kernel in a context of the program's own on %s: %s\n", ws_device_get_info(device)->name, right ? "right" : "WRONG");
+  ws_kernel_free(k);
+  ws_device_close(device);
+  device = primary;
+  cu(api.cuCtxDestroy_v2(context));
+  return right;
 }
 
 /* ---- graph ---- */
@@ -418,6 +471,7 @@ int main(int argc, char **argv) {
   good &= measure_launch(copy, text, judged);
   good &= measure_load(name, copy_path, judged);
   good &= measure_threads(copy, threads, launches);
+  good &= measure_context(copy_path, info->emulator);
   good &= measure_graph(copy);
   for (int i = 0; i < npaths; i++) {
     struct ws_kernel *k;
