@@ -179,6 +179,31 @@ class PreparedLaunch:
         return plan
 
 
+class Table:
+    """Which kernel for which problem: choose() gives the file and, in words, why that one."""
+
+    def __init__(self, path, device=None, library=None):
+        self.lib = library if isinstance(library, c.CDLL) else load_library(library)
+        self.handle, self.device = c.c_void_p(), c.c_void_p()
+        call(self.lib.ws_table_read, path.encode(), c.byref(self.handle))
+        try:
+            call(self.lib.ws_device_open, device.encode() if device else None, None, None, c.byref(self.device))
+        except Error:
+            self.close()
+            raise
+
+    def choose(self, problem, dtype, head_dim, mask, queries, keys):
+        need = Need(problem.encode(), DTYPES[str(dtype)], head_dim, mask.encode(), queries, keys)
+        choice = Choice()
+        call(self.lib.ws_table_choose, self.handle, self.device, c.byref(need), c.byref(choice))
+        return choice.file.decode(), choice.reason.decode()
+
+    def close(self):
+        self.lib.ws_table_free(self.handle)
+        self.lib.ws_device_close(self.device)
+        self.handle = self.device = c.c_void_p()
+
+
 class Kernel:
     def __init__(self, path, device=None, library=None, cache_folder=None):
         self.lib = library if isinstance(library, c.CDLL) else load_library(library)

@@ -12,5 +12,5 @@ set(open "#include <stddef.h>\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n")
 set(close "#ifdef __cplusplus\n}\n#endif\n")
 set(declarations "extern const char ${NAME}[${length} + 1];\nextern const size_t ${NAME}_length;\n")
 file(WRITE ${HEADER} "#ifndef ${NAME}_EMBEDDED_H\n#define ${NAME}_EMBEDDED_H\n${open}${declarations}${close}#endif\n")
-file(WRITE ${SOURCE}
-     "${open}${declarations}const char ${NAME}[${length} + 1] = {\n${bytes}0};\nconst size_t ${NAME}_length = ${length};\n${close}")
+set(array "const char ${NAME}[${length} + 1] = {\n${bytes}0};\nconst size_t ${NAME}_length = ${length};\n")
+file(WRITE ${SOURCE} "${open}${declarations}${array}${close}")

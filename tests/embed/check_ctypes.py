@@ -1,10 +1,11 @@
-"""check_ctypes.py FOLDER LIBRARY COPY.ptx LAYOUT: examples/pytorch/warpscore.py without PyTorch, on the emulator. Its structures have
-the layout that the C compiler prints (LAYOUT, the program), and a launch with plain and with DLPack tensors does what it says."""
+"""check_ctypes.py FOLDER LIBRARY COPY.ptx LAYOUT: examples/pytorch/warpscore.py without PyTorch, on the emulator. Its structures
+have the layout that the C compiler prints (LAYOUT, the program), and a launch with plain and with DLPack tensors does what it says."""
 
 import ctypes as c
 import random
 import subprocess
 import sys
+import tempfile
 
 folder, library, kernel_path, layout = sys.argv[1:]
 sys.dont_write_bytecode = True
@@ -113,6 +114,19 @@ def check_launches():
     kernel.close()
 
 
+def check_table():
+    lib = w.load_library(library)
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as f:
+        f.write(f"warpscore table 1\nattention.forward bf16 128 none sm_80 * * {kernel_path}\n")
+        f.flush()
+        table = w.Table(f.name, "emu", lib)
+    file, reason = table.choose("attention.forward", "torch.bfloat16", 128, "none", 5, 7)
+    assert file == kernel_path and "line 2, sm_80" in reason, reason
+    raises(lambda: table.choose("attention.forward", "torch.bfloat16", 64, "none", 5, 7), "the nearest, line 2, has head_dim 128")
+    table.close()
+
+
 check_layout()
+check_table()
 check_launches()
 print("the structures agree; launches do what they say")

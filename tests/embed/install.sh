@@ -140,6 +140,17 @@ python)
   python3 "$here/check_ctypes.py" "$source/examples/pytorch" "$libdir/libwarpscore.so" "$source/tests/runtime/data/copy.ptx" "$WS_LAYOUT"
   ;;
 
+pytorch) # examples/pytorch/attention.py on a GPU, compiled and then from a cache
+  need python3
+  python3 -c 'import torch; raise SystemExit(not torch.cuda.is_available())' 2>/dev/null || { echo "no PyTorch with a GPU: skipped"; exit 77; }
+  libdir=$(dirname "$(find "$prefix" -name libwarpscore.so)")
+  rm -rf "${work:?}/cache"
+  for how in "compiled in" "cached in"; do
+    python3 -B "$source/examples/pytorch/attention.py" --library "$libdir/libwarpscore.so" --cache "$work/cache" "$work/kernel.ptx" | tee "$work/pytorch.out"
+    grep -q "kernel.ptx: $how" "$work/pytorch.out" || die "not $how"
+  done
+  ;;
+
 valgrind) # the loader, the emulator and the example with not one error or lost byte
   need valgrind
   example valgrind "-DCMAKE_PREFIX_PATH=$prefix"

@@ -298,9 +298,9 @@ static bool measure_load(const char *name, const char *path, bool judged) {
   must(ws_kernel_load_file(cached, path, &from_cache, &err));
   char *a = results(direct, &n, NULL), *b = results(from_cache, &m, NULL);
   bool same = n == m && !memcmp(a, b, n);
-  printf("load     compiled: %d registers, %d bytes spilled; cached: %d, %d; results %s\n", ws_kernel_get_resources(direct)->registers,
-         ws_kernel_get_resources(direct)->local_bytes, ws_kernel_get_resources(from_cache)->registers,
-         ws_kernel_get_resources(from_cache)->local_bytes, same ? "equal bit for bit" : "DIFFER");
+  const struct ws_kernel_resources *x = ws_kernel_get_resources(direct), *y = ws_kernel_get_resources(from_cache);
+  printf("load     compiled: %d registers, %d bytes spilled; cached: %d, %d; results %s\n", x->registers, x->local_bytes,
+         y->registers, y->local_bytes, same ? "equal bit for bit" : "DIFFER");
   free(a);
   free(b);
   ws_kernel_free(direct);
@@ -330,11 +330,13 @@ static void *work(void *arg) {
   start_job(&j, w->kernel, &e, (uint64_t)w->number + 77);
   pthread_mutex_unlock(&setup);
   for (int i = 0; i < w->launches && !*w->problem; i++)
-    if (ws_kernel_launch(w->kernel, &j.launch, &own)) snprintf(w->problem, sizeof w->problem, "launch %d: %.200s", i, own.message);
+    if (ws_kernel_launch(w->kernel, &j.launch, &own))
+      snprintf(w->problem, sizeof w->problem, "launch %d: %.200s", i, own.message);
   pthread_mutex_lock(&setup);
   size_t n;
   char *out = outputs(&j, &n);
-  if (!*w->problem && memcmp(out, j.host[0], j.bytes[0])) snprintf(w->problem, sizeof w->problem, "the result is wrong");
+  if (!*w->problem && memcmp(out, j.host[0], j.bytes[0]))
+    snprintf(w->problem, sizeof w->problem, "the result is wrong");
   free(out);
   end_job(&j);
   pthread_mutex_unlock(&setup);
@@ -353,7 +355,8 @@ static bool measure_threads(const struct ws_kernel *k, int threads, int launches
   double seconds = now() - begin;
   for (int i = 0; w && i < threads; i++)
     if (*w[i].problem) good = false, printf("threads  WRONG: thread %d: %s\n", i, w[i].problem);
-  printf("threads  %d threads with %d launches each in %.3f s: %s\n", threads, launches, seconds, good ? "no error, results right" : "WRONG");
+  printf("threads  %d threads with %d launches each in %.3f s: %s\n", threads, launches, seconds,
+         good ? "no error, results right" : "WRONG");
   free(w);
   return good;
 }
@@ -376,7 +379,8 @@ static bool measure_context(const char *path, bool emulator) {
   size_t n;
   bool right;
   free(results(k, &n, &right));
-  printf("context  a kernel in a context of the program's own on %s: %s\n", ws_device_get_info(device)->name, right ? "right" : "WRONG");
+  printf("context  a kernel in a context of the program's own on %s: %s\n", ws_device_get_info(device)->name,
+         right ? "right" : "WRONG");
   ws_kernel_free(k);
   ws_device_close(device);
   device = primary;
@@ -397,8 +401,8 @@ static bool measure_graph(const struct ws_kernel *k) {
   start_job(&j, k, &e, 5);
   cu(api.cuDevicePrimaryCtxRetain(&context, ws_device_get_info(device)->ordinal));
   cu(api.cuCtxPushCurrent_v2(context));
-  ws_cu_result result = api.cuStreamBeginCapture_v2 ? api.cuStreamBeginCapture_v2(j.launch.stream, WS_CU_STREAM_CAPTURE_MODE_GLOBAL)
-                                                    : WS_CUDA_ERROR_NOT_SUPPORTED;
+  ws_cu_result result = WS_CUDA_ERROR_NOT_SUPPORTED;
+  if (api.cuStreamBeginCapture_v2) result = api.cuStreamBeginCapture_v2(j.launch.stream, WS_CU_STREAM_CAPTURE_MODE_GLOBAL);
   if (result == WS_CUDA_ERROR_NOT_SUPPORTED) {
     printf("graph    %s: this driver has none\n", entry);
   } else {
@@ -463,7 +467,8 @@ int main(int argc, char **argv) {
   }
   const struct ws_device_info *info = ws_device_get_info(device);
   bool judged = !info->emulator, good = true;
-  printf("%s, %s, driver for CUDA %d.%d\n", info->name, info->model, info->driver_version / 1000, info->driver_version % 1000 / 10);
+  printf("%s, %s, driver for CUDA %d.%d\n", info->name, info->model, info->driver_version / 1000,
+         info->driver_version % 1000 / 10);
   bind_driver();
   struct ws_kernel *copy;
   must(ws_kernel_load_file(device, copy_path, &copy, &err));

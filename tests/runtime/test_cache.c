@@ -59,7 +59,8 @@ static void compiles_once(void **state) {
 static void tells_keys_apart(void **state) {
   (void)state;
   char *folder = fixture_folder(), *other = test_replace(copy_ptx, "add.u64 %d8, %d8, %d3;", "add.u64 %d8, %d8, %d2;");
-  char *target = test_replace(copy_ptx, "target: sm_80", "target: sm_75"), *sm_75 = test_replace(target, ".target sm_80", ".target sm_75");
+  char *target = test_replace(copy_ptx, "target: sm_80", "target: sm_75");
+  char *sm_75 = test_replace(target, ".target sm_80", ".target sm_75");
   expect(folder, copy_ptx, WS_LOAD_COMPILED, "stored in ", "");
   expect(folder, other, WS_LOAD_COMPILED, "stored in ", "");
   expect(folder, sm_75, WS_LOAD_COMPILED, "stored in ", "");

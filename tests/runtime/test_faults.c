@@ -202,7 +202,8 @@ static void every_driver_call_fails(void **state) {
       enum ws_status s = attempt(&p, 0, n, &err);
       if (!fake->failed) break;
       check_failure(&p, s, &err, fake->failed);
-      if (s && *err.message && !strstr(err.message, "999") && !strstr(err.message, "emu: no emulator")) fail_msg("%s: %s", fake->failed, err.message);
+      if (s && *err.message && !strstr(err.message, "999") && !strstr(err.message, "emu: no emulator"))
+        fail_msg("%s: %s", fake->failed, err.message);
       hidden += s == WS_OK;
     }
     assert_true(hidden > 0 && hidden < calls / 2); /* which context is current, and ends without a status */
