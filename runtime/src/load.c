@@ -92,6 +92,7 @@ static ws_cu_result through_cache(struct ws_kernel *k, const char *ptx, size_t l
     free(entry.file);
     k->load.source = WS_LOAD_CACHED;
     if (!result || result == WS_CUDA_ERROR_OUT_OF_MEMORY) return result;
+    snprintf(k->cache_note, sizeof k->cache_note, "; the entry there was refused by the driver (%u)", result);
   }
   k->load.source = WS_LOAD_COMPILED;
   return link_and_store(k, &key, log);
