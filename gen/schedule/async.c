@@ -7,7 +7,7 @@
 #include "passes.h"
 #include <string.h>
 
-enum { DEPTH = 12, STATES = 128, ROUNDS = 24 };
+enum { DEPTH = 12, STATES = 128, ROUNDS = 24 }; /* a loop that keeps adding groups fills DEPTH and then stays */
 
 struct group {                 /* what a group writes or reads: a register tile, or a buffer's element and part */
   const struct ws_var *var;
@@ -27,6 +27,7 @@ struct walk {
   enum ws_mechanism by;        /* WGMMA or BULK */
   int rank, instance;
   bool failed, overflow;
+  long steps;
   struct set *now;
 };
 
@@ -146,6 +147,10 @@ static bool issues(const struct walk *w, const struct ws_act *a) {
 static void walk(struct walk *w, struct ws_acts *acts) {
   for (size_t i = 0; i < acts->n && !w->overflow && !w->failed; i++) {
     struct ws_act *a = &acts->act[i];
+    if ((w->steps += 1 + (long)w->now->n / 8) > WS_MAX_STEPS) {
+      w->overflow = true;
+      return;
+    }
     if (a->kind == WS_S_IF)
       branches(w, a);
     else if (a->kind == WS_S_FOR)

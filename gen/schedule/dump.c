@@ -134,7 +134,8 @@ static void dump_act(const struct ws_act *a, struct ws_buf *o, int depth) {
   if (a->kind == WS_S_IF) return dump_if(a, o, depth);
   ws_buf_printf(o, "%*s%u: %s", depth * 2, "", a->src->pos.line, a->src->text);
   if (a->kind == WS_S_FOR && a->iter->from) ws_buf_puts(o, "  seen from "), dump_node(a->iter->from, o);
-  if (a->element_at) ws_buf_puts(o, "  element "), dump_element(a->element, a->element_at, o);
+  bool array = a->barrier ? a->barrier->is_array : a->pipe && a->pipe->is_array && a->kind != WS_S_LOAD;
+  if (array) ws_buf_puts(o, "  element "), dump_element(a->element, a->element_at, o);
   if (a->value) ws_buf_puts(o, "  = "), dump_node(a->value, o);
   if (a->a) ws_buf_puts(o, "  a "), dump_node(a->a, o);
   if (a->a_mem) ws_buf_puts(o, "  a "), dump_mem(a->a_mem, o);

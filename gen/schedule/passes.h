@@ -61,6 +61,8 @@ struct ws_scope {
   const struct ws_env *env;
   bool single;                 /* one thread executes */
   const struct ws_stmt *vote;  /* the `if` whose vote encloses this; NULL = none */
+  int loops;                   /* run-time loops around this */
+  size_t acts;                 /* of this program so far */
 };
 struct ws_node *ws_node(struct ws_scope *sc, enum ws_node_kind kind, struct ws_pos pos, int n);
 struct ws_node *ws_node_int(struct ws_scope *sc, struct ws_pos pos, long value);
@@ -79,6 +81,9 @@ struct ws_iter *ws_find_iter(struct ws_scope *sc, const char *name);
 struct ws_handle *ws_find_handle(struct ws_scope *sc, const char *name);
 bool ws_name_taken(struct ws_scope *sc, const char *name, const char **as);         /* by something that is no register tile */
 struct ws_var *ws_target_var(struct ws_scope *sc, const struct ws_expr *e, const struct ws_expr *where);
+
+/* Analyses walk loops more than once: what they cost is bounded by these, far beyond any kernel. */
+enum { WS_MAX_LOOPS = 6, WS_MAX_ACTS = 20000, WS_MAX_STEPS = 1000000 };
 
 struct ws_act *ws_act_push(struct ws_scope *sc, struct ws_acts *out, const struct ws_stmt *st);
 bool ws_resolve_options(struct ws_scope *sc, const struct ws_stmt *st, struct ws_act *a); /* options.c */

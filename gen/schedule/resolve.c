@@ -7,6 +7,7 @@ static void block(struct ws_scope *sc, const struct ws_block *b, struct ws_acts 
 
 struct ws_act *ws_act_push(struct ws_scope *sc, struct ws_acts *out, const struct ws_stmt *st) {
   struct ws_act *a = WS_PUSH(sc->s->arena, out->act, out->n, out->cap);
+  sc->acts++;
   *a = (struct ws_act){.kind = st->kind, .src = st, .single = sc->single, .wait_groups = -1};
   return a;
 }
@@ -61,7 +62,11 @@ static void for_loop(struct ws_scope *sc, const struct ws_stmt *st, struct ws_ac
   long n = 0;
   if (st->unroll && !ws_static_int(s, sc->env, st->unroll, 1, 16, "`unroll`", &n)) return;
   struct ws_acts *body = WS_NEW(s->arena, struct ws_acts);
-  block(sc, st->body, body);
+  if (++sc->loops > WS_MAX_LOOPS)
+    ws_error(s->diags, st->pos, "range", "loops stand in each other at most %d deep", WS_MAX_LOOPS);
+  else
+    block(sc, st->body, body);
+  sc->loops--;
   it->closed = true;
   struct ws_act *a = ws_act_push(sc, out, st);
   a->iter = it, a->peel_first = st->peel_first, a->split_masked = st->split_masked, a->unroll = (int)n, a->body = body;
@@ -116,6 +121,11 @@ static void each(struct ws_scope *sc, const struct ws_stmt *st, struct ws_acts *
   }
   const struct ws_env *outer = sc->env;
   for (unsigned long k = 0; hi >= lo && k <= span; k++) {
+    if (++sc->acts >= WS_MAX_ACTS) {
+      if (sc->acts < 2 * WS_MAX_ACTS) ws_error(s->diags, st->pos, "range", "`each` expands this program to more than %d statements", WS_MAX_ACTS);
+      sc->acts = 2 * WS_MAX_ACTS; /* said once */
+      return;
+    }
     struct ws_env env = {.name = st->var, .value = lo + (long)k, .outer = outer};
     sc->env = &env;
     block(sc, st->body, out);

@@ -54,6 +54,14 @@ static struct ws_pipelinem *ring_of(struct ws_scope *sc, const struct ws_mem *to
   return NULL;
 }
 
+/* TMA and bulk copies move multiples of 16 bytes (PTX ISA, cp.async.bulk: size; cuTensorMapEncodeTiled: box in bytes). */
+static bool bulk_rows(struct ws_scope *sc, const struct ws_stmt *st, const struct ws_mem *m) {
+  long n = m->rows == 1 || m->cols == 1 ? (long)m->rows * m->cols : m->cols, bytes = n * (long)ws_type_bits(m->buffer->type) / 8;
+  if (bytes % 16 == 0) return true;
+  ws_error(sc->s->diags, st->pos, "bulk", "TMA and bulk copies move multiples of 16 bytes; a row of this part of `%s` has %ld", m->buffer->name, bytes);
+  return false;
+}
+
 static bool load_mechanism(struct ws_scope *sc, const struct ws_stmt *st, struct ws_act *a) {
   struct ws_schedule *s = sc->s;
   if (!a->pipe) {
@@ -78,6 +86,11 @@ static bool load_mechanism(struct ws_scope *sc, const struct ws_stmt *st, struct
   if (a->opt.multicast && a->pipe->empty != WS_SCOPE_PAIR) {
     ws_error(s->diags, st->pos, "scope", "a multicast fills slots of both CTAs: pipeline `%s` needs `empty: pair`", a->pipe->name);
     ws_note(s->diags, a->pipe->decl->name.pos, "declared here");
+    return false;
+  }
+  if (a->by == WS_BY_TMA && !bulk_rows(sc, st, a->to)) return false;
+  if (a->to->buffer->acc8) {
+    ws_error(s->diags, a->to->pos, "order", "a load copies rows as they lie; `%s` has its keys in accumulator order: `copy` or `write` puts them there", a->to->buffer->name);
     return false;
   }
   if (a->to->peer) a->by = WS_BY_BULK;
@@ -124,6 +137,7 @@ static void store(struct ws_scope *sc, const struct ws_stmt *st, struct ws_acts 
     ws_error(s->diags, st->pos, "target", "bulk copies exist from sm_90 on: on %s all threads store", s->target);
     return;
   }
+  if (a.by == WS_BY_BULK && !bulk_rows(sc, st, a.from)) return;
   a.to->tensor->used = true;
   *ws_act_push(sc, out, st) = a;
 }

@@ -20,6 +20,12 @@ struct ws_tensor *ws_find_tensor(struct ws_schedule *s, const char *name) {
   return NULL;
 }
 
+static struct ws_pos param_pos(const struct ws_schedule *s, const char *name) {
+  for (size_t i = 0; i < s->nparams; i++)
+    if (!strcmp(s->params[i].name, name)) return s->params[i].pos;
+  return s->doc->pos;
+}
+
 static void problem_tensor(struct ws_schedule *s, const struct ws_problem_tensor *d) {
   const struct ws_problem *p = s->problem;
   struct ws_tensor *t = &s->tensors[s->ntensors];
@@ -33,7 +39,10 @@ static void problem_tensor(struct ws_schedule *s, const struct ws_problem_tensor
     const char *dim = d->dims[k];
     const struct ws_static *v = ws_schedule_param(s, dim);
     if (!v && !strcmp(dim, "head_dim_v")) v = ws_schedule_param(s, "head_dim"), dim = "head_dim";
-    if (v && v->kind == WS_ST_INT)
+    if (v && v->kind == WS_ST_INT && (v->i < 1 || v->i > 65536)) {
+      ws_error(s->diags, param_pos(s, dim), "range", "`%s` must be from 1 to 65536, found %ld", dim, v->i);
+      t->fixed[k] = 1;
+    } else if (v && v->kind == WS_ST_INT)
       t->fixed[k] = v->i;
     else if (!strncmp(dim, "head_dim", 8)) {
       if (!v) ws_error(s->diags, s->doc->pos, "problem", "problem `%s` needs a parameter `%s`", p->name, dim);
