@@ -1,31 +1,43 @@
 /* libwarpscore: load the kernels that warpscore generates and launch them on a GPU or on the embedded emulator.
  *
  * A kernel is one text file, k.ptx. Its head (a manifest, comment lines that anybody can read) says which tensors it
- * wants, how it is launched and what it runs on, so that the same few calls launch any of them. This is all that a
- * program of its own needs; the tensors are those of an attention kernel:
+ * wants, how it is launched and what it runs on, so that the same few calls launch any of them. A whole program, for an
+ * attention kernel in bf16 with head dim 64 (`warpscore gen specs/fa2_forward.yaml -D head_dim=64 -o k.ptx`):
  *
- *   struct ws_error_info err;
- *   struct ws_manifest *m;   ws_manifest_read("k.ptx", &m, &err);               what the kernel is and needs
- *   struct ws_device *dev;   ws_device_open(NULL, m, NULL, &dev, &err);         the best device that can run it
- *   struct ws_kernel *k;     ws_kernel_load_file(dev, "k.ptx", &k, &err);       compiled by the driver
- *   uint64_t q;              ws_memory_alloc(dev, bytes, &q, &err);             or any device address of yours
- *                            ws_memory_upload(dev, q, host, bytes, stream, &err);
- *   int64_t shape[] = {batch, heads, length, head_dim};                         the dims' order is the manifest's
- *   struct ws_tensor t[] = {{"q", q, WS_DTYPE_BF16, 4, shape, NULL}, {"k", ...}, {"v", ...}, {"o", ...}, {"lse", ...}};
- *   struct ws_launch l = {.tensors = t, .ntensors = 5, .stream = stream};       stream: a CUstream, a cudaStream_t
- *   if (ws_kernel_launch(k, &l, &err)) puts(err.message);                       queued; nothing waits, nothing is allocated
- *                            ws_memory_download(dev, host, o, bytes, stream, &err);
- *   ws_kernel_free(k); ws_device_close(dev); ws_manifest_free(m);
+ *   int main(void) {
+ *     static uint16_t host[1 * 4 * 200 * 64];                         // q, k and v; then o. Here all zero
+ *     const int64_t shape[] = {1, 4, 200, 64};                        // [batch, heads, length, head dim], as in the manifest
+ *     struct ws_error_info err;
+ *     struct ws_device *device = NULL;
+ *     struct ws_kernel *kernel = NULL;
+ *     uint64_t q = 0, o = 0, lse = 0;                                 // device addresses: these, or any of your own
+ *     int bad = ws_device_open(NULL, NULL, NULL, &device, &err) ||    // the best GPU, or the emulator
+ *               ws_kernel_load_file(device, "k.ptx", &kernel, &err) ||
+ *               ws_memory_alloc(device, sizeof host, &q, &err) || ws_memory_alloc(device, sizeof host, &o, &err) ||
+ *               ws_memory_alloc(device, 1 * 4 * 200 * 4, &lse, &err) ||
+ *               ws_memory_upload(device, q, host, sizeof host, NULL, &err);
+ *     const struct ws_tensor t[] = {{"q", q, WS_DTYPE_BF16, 4, shape, NULL}, {"k", q, WS_DTYPE_BF16, 4, shape, NULL},
+ *                                   {"v", q, WS_DTYPE_BF16, 4, shape, NULL}, {"o", o, WS_DTYPE_BF16, 4, shape, NULL},
+ *                                   {"lse", lse, WS_DTYPE_F32, 3, shape, NULL}};
+ *     const struct ws_launch l = {.tensors = t, .ntensors = 5};       // .stream: a CUstream or cudaStream_t of yours
+ *     bad = bad || ws_kernel_launch(kernel, &l, &err) ||              // queued; nothing waits, nothing is allocated
+ *           ws_memory_download(device, host, o, sizeof host, NULL, &err);
+ *     if (bad) puts(err.message);
+ *     ws_memory_free(device, q, NULL), ws_memory_free(device, o, NULL), ws_memory_free(device, lse, NULL);
+ *     ws_kernel_free(kernel);
+ *     ws_device_close(device);
+ *     return bad;
+ *   }
  *
- * Every call above returns WS_OK (0) or says in err.message what is wrong, what was found, what is expected and what to
- * do; on WS_OK err is left alone, and err may be NULL where nobody reads it. Which tensors, dims, types and scalars a
+ * Every fallible call returns WS_OK (0) or says in err.message what is wrong, what was found, what is expected and what
+ * to do; on WS_OK err is left alone, and err may be NULL where nobody reads it. Which tensors, dims, types and scalars a
  * kernel has: read its first lines, or ws_manifest_tensor. Memory, streams and events that a program has already (from
- * the CUDA runtime, PyTorch, ...) are used as they are: see ws_device_open on contexts.
+ * the CUDA runtime, PyTorch, ...) are used as they are: see struct ws_device_options on contexts.
  *
  * Build with CMake: find_package(warpscore), link warpscore::warpscore or warpscore::warpscore-static;
- * warpscore_embed_ptx(TARGET FILE k.ptx NAME k_ptx) turns a kernel into an array (ws_kernel_load_text). Or: cc $(pkg-config
- * --cflags --libs warpscore). The library depends on libc alone: the CUDA driver and the emulator are opened at run time.
- * Nothing here exits, prints, or keeps global state.
+ * warpscore_embed_ptx(program k.ptx k_ptx) compiles a kernel into the program as the array k_ptx[k_ptx_length], declared
+ * in k_ptx.h, for ws_kernel_load_text. Or: cc program.c $(pkg-config --cflags --libs warpscore). The library depends on
+ * libc alone: the CUDA driver and the emulator are opened at run time. Nothing here exits, prints, or keeps global state.
  *
  * Thread-safety: all functions may be called from several threads at once, on the same objects too, except that an
  * object must not be closed or freed while another call uses it. An err belongs to one call at a time.

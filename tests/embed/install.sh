@@ -107,6 +107,19 @@ header) # alone, in both languages and with every compiler that is there
     tried=$((tried + 1))
   done
   [ $tried -gt 0 ] || exit 77
+  # The program in the header's first comment is one.
+  need cc pkg-config
+  { printf '#include <stdio.h>\n#include <warpscore.h>\n' && sed -n '/^ \*   int main/,/^ \*   }$/s/^ \*   //p' "$prefix/include/warpscore.h"; } >"$work/first.c"
+  PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name warpscore.pc)")
+  export PKG_CONFIG_PATH
+  # shellcheck disable=SC2046,SC2086
+  cc -std=c11 $warnings "$work/first.c" -o "$work/first" $(pkg-config --cflags --libs warpscore) \
+    -Wl,-rpath,"$(pkg-config --variable=libdir warpscore)"
+  cp "$work/kernel.ptx" "$work/k.ptx"
+  (cd "$work" && ./first) || die "the header's program fails"
+  rm "$work/k.ptx"
+  if (cd "$work" && ./first) >"$work/first.out"; then die "the header's program does without a kernel"; fi
+  grep -q '^k.ptx: cannot be opened' "$work/first.out" || die "$(cat "$work/first.out")"
   ;;
 
 cxx) # a project without C, from the README's excerpts
