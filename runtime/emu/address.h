@@ -37,7 +37,7 @@ static inline int window_access(struct warp *w, const struct inst *in, const uin
     int i = __builtin_ctz(bad);
     return ws_emu_bad_address(w, in, i, space, a[i], bytes, kind == ACCESS_WRITE);
   }
-  for (int i = 0; i < LANES; i++) out->p[i] = base + (a[i] - lo);
+  for (int i = 0; i < LANES; i++) out->p[i] = (uint8_t *)((uintptr_t)base + (uintptr_t)(a[i] - lo)); /* any value in idle lanes */
   return EV_NEXT;
 }
 
@@ -56,7 +56,7 @@ static inline int global_access(struct warp *w, const struct inst *in, const uin
 static inline int local_access(struct warp *w, const struct inst *in, const uint64_t a[LANES], uint32_t bytes, int kind, struct access *out) {
   uint32_t size = w->cta->k->local_bytes;
   int ev = window_access(w, in, a, LOCAL_BASE, size, w->local, bytes, SP_LOCAL, kind, out);
-  for (uint32_t i = 0; i < LANES; i++) out->p[i] += i * (size_t)size;
+  for (uint32_t i = 0; ev == EV_NEXT && i < LANES; i++) out->p[i] = (uint8_t *)((uintptr_t)out->p[i] + i * (size_t)size);
   return ev;
 }
 

@@ -143,7 +143,7 @@ static bool test(int cls, int what) {
     case TEST_INFINITE: return cls == FP_INFINITE;
     case TEST_NUMBER: return cls != FP_NAN;
     case TEST_NAN: return cls == FP_NAN;
-    case TEST_NORMAL: return cls == FP_NORMAL;
+    case TEST_NORMAL: return cls == FP_NORMAL || cls == FP_ZERO; /* PTX ISA "testp": zeros count as normal */
     default: return cls == FP_SUBNORMAL;
   }
 }

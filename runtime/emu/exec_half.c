@@ -13,6 +13,12 @@ static inline uint16_t finish_h(uint16_t h, unsigned u) {
   if (u & H_RELU) h = nan ? 0x7fff : h >> 15 ? 0 : h;
   return u & H_FTZ ? flush_h(h) : h;
 }
+/* .ftz flushes what is below 2^-14 once rounded to 11 bits with an unbounded exponent, as for .f32 (exec_float.c). */
+static inline uint16_t finish_product(double v, unsigned u) {
+  uint16_t h = d2h(v);
+  if (u & H_FTZ && fabs(v) < 0x1p-14 - 0x1p-26) h &= 0x8000u;
+  return finish_h(h, u);
+}
 static inline uint16_t finish_b(uint16_t h, unsigned u) {
   bool nan = (h & 0x7fffu) > 0x7f80u;
   if (u & H_RELU) h = nan ? 0x7fff : h >> 15 ? 0 : h;
@@ -48,7 +54,7 @@ static inline uint16_t finish_b(uint16_t h, unsigned u) {
  * double rounding innocuous?"); below f32's normal range a bf16 sum is exact. Products are exact in double. */
 HALF2(add_h, finish_h(f2h(IN_H(a[i]) + IN_H(b[i])), in->u))
 HALF2(sub_h, finish_h(f2h(IN_H(a[i]) - IN_H(b[i])), in->u))
-HALF2(mul_h, finish_h(f2h(IN_H(a[i]) * IN_H(b[i])), in->u))
+HALF2(mul_h, finish_product(IN_H(a[i]) * IN_H(b[i]), in->u))
 HALF2(add_b, finish_b(f2bf(IN_B(a[i]) + IN_B(b[i])), in->u))
 HALF2(sub_b, finish_b(f2bf(IN_B(a[i]) - IN_B(b[i])), in->u))
 HALF2(mul_b, finish_b(d2bf((double)IN_B(a[i]) * (double)IN_B(b[i])), in->u))
@@ -62,13 +68,14 @@ static inline double fma_odd(float a, float b, float c) {
   bool sticky = err != 0 && err == err && !(u & 1);
   return sticky ? u2d((err > 0) == (s > 0) ? u + 1 : u - 1) : s;
 }
-HALF3(fma_h, finish_h(d2h(fma_odd(IN_H(a[i]), IN_H(b[i]), IN_H(c[i]))), in->u))
+HALF3(fma_h, finish_product(fma_odd(IN_H(a[i]), IN_H(b[i]), IN_H(c[i])), in->u))
 HALF3(fma_b, finish_b(d2bf(fma_odd(IN_B(a[i]), IN_B(b[i]), IN_B(c[i]))), in->u))
 
-HALF1(abs_h, (in->u & H_FTZ ? flush_h(a[i]) : a[i]) & 0x7fffu)
-HALF1(neg_h, (in->u & H_FTZ ? flush_h(a[i]) : a[i]) ^ 0x8000u)
-HALF1(abs_b, a[i] & 0x7fffu)
-HALF1(neg_b, a[i] ^ 0x8000u)
+#define CANON(h, inf) ((uint16_t)(((h) & 0x7fffu) > (inf) ? 0x7fffu : (h)))
+HALF1(abs_h, CANON((in->u & H_FTZ ? flush_h(a[i]) : a[i]) & 0x7fffu, 0x7c00u))
+HALF1(neg_h, CANON((in->u & H_FTZ ? flush_h(a[i]) : a[i]) ^ 0x8000u, 0x7c00u))
+HALF1(abs_b, CANON(a[i] & 0x7fffu, 0x7f80u))
+HALF1(neg_b, CANON(a[i] ^ 0x8000u, 0x7f80u))
 
 /* Minimum and maximum on the bits: `inf` is the format's infinity. */
 static inline int32_t order_of(uint16_t h) { return h & 0x8000u ? -(int32_t)(h & 0x7fffu) - 1 : (int32_t)h; }

@@ -130,10 +130,9 @@ static struct ptx_operand *sub_operand(struct parser *ps, struct ptx_operand *o,
   if (o->nsub == MAX_VECTOR) ws_emu_parse_error(ps, ps->t.line, ps->t.col, "more than %d elements", MAX_VECTOR);
   size_t n = o->nsub;
   struct ptx_operand *grown = ws_emu_grow(&ps->m->pool, o->sub, n, cap, sizeof *o->sub);
-  if (grown != o->sub) /* pending labels point into the old array */
-    for (size_t i = 0; i < ps->npending; i++)
-      if (ps->pending[i].at >= o->sub && ps->pending[i].at < o->sub + n && o->sub)
-        ps->pending[i].at = grown + (ps->pending[i].at - o->sub);
+  for (size_t i = 0; n && grown != o->sub && i < ps->npending; i++) /* pending labels point into the old array */
+    if (ps->pending[i].at >= o->sub && ps->pending[i].at < o->sub + n)
+      ps->pending[i].at = grown + (ps->pending[i].at - o->sub);
   o->sub = grown;
   o->nsub++;
   return &o->sub[n];

@@ -33,6 +33,11 @@ static uint64_t id(uint64_t h) { return h & 0xffff; }
 
 static float flush(float f) { return fpclassify(f) == FP_SUBNORMAL ? copysignf(0, f) : f; }
 static float clamp01(float f) { return f != f ? 0 : f > 1 ? 1 : f > 0 ? f : 0; }
+/* below 2^-126 when rounded to 24 bits whatever the exponent: below the middle of 2^-126 and the number before it */
+static bool tiny(float a, float b, float c) {
+  long double s = (long double)a * b + c;
+  return s != 0 && fabsl(s) < 0x1p-126L - 0x1p-151L;
+}
 #define FA as_f32(a)
 #define FB as_f32(b)
 #define FC as_f32(c)
@@ -45,13 +50,14 @@ static float directed(int mode, int op, float x, float y, float z) {
   return r;
 }
 WANT(add, of_f32(FA + FB)) WANT(sub, of_f32(FA - FB)) WANT(mul, of_f32(FA * FB)) WANT(fma_, of_f32(fmaf(FA, FB, FC)))
-WANT(add_ftz, of_f32(flush(flush(FA) + flush(FB)))) WANT(mul_ftz, of_f32(flush(flush(FA) * flush(FB)))) WANT(fma_ftz, of_f32(flush(fmaf(flush(FA), flush(FB), flush(FC)))))
+WANT(add_ftz, of_f32(flush(flush(FA) + flush(FB)))) WANT(mul_ftz, of_f32(tiny(flush(FA), flush(FB), 0) ? copysignf(0, FA) * copysignf(1, FB) : flush(FA) * flush(FB)))
+WANT(fma_ftz, of_f32(tiny(flush(FA), flush(FB), flush(FC)) ? copysignf(0, fmaf(flush(FA), flush(FB), flush(FC))) : fmaf(flush(FA), flush(FB), flush(FC))))
 WANT(add_sat, of_f32(clamp01(FA + FB))) WANT(fma_sat, of_f32(clamp01(fmaf(FA, FB, FC))))
 WANT(add_rz, of_f32(directed(FE_TOWARDZERO, '+', FA, FB, 0))) WANT(mul_rm, of_f32(directed(FE_DOWNWARD, '*', FA, FB, 0)))
 WANT(fma_rp, of_f32(directed(FE_UPWARD, 'f', FA, FB, FC))) WANT(add_rm_ftz, of_f32(flush(directed(FE_DOWNWARD, '+', flush(FA), flush(FB), 0))))
 WANT(div_rn, of_f32(FA / FB)) WANT(div_rz, of_f32(directed(FE_TOWARDZERO, '/', FA, FB, 0))) WANT(rcp_rn, of_f32(1.0f / FA)) WANT(sqrt_rn, of_f32(sqrtf(FA)))
 WANT(sqrt_rp, of_f32(directed(FE_UPWARD, 's', FA, 0, 0)))
-WANT(abs_, a & 0x7fffffff) WANT(neg_, a ^ 0x80000000) WANT(neg_ftz, (of_f32(0) & 0) | ((a & 0x7f800000 ? a : a & 0x80000000) ^ 0x80000000))
+WANT(abs_, of_f32(as_f32(a & 0x7fffffff))) WANT(neg_, of_f32(as_f32(a ^ 0x80000000))) WANT(neg_ftz, of_f32(as_f32((a & 0x7f800000 ? a : a & 0x80000000) ^ 0x80000000)))
 WANT(copysign_, (b & 0x7fffffff) | (a & 0x80000000))
 static uint64_t pick(float x, float y, bool max, bool nan) {
   if (x != x || y != y) return nan || (x != x && y != y) ? 0x7fffffff : of_f32(x != x ? y : x);
@@ -71,7 +77,7 @@ WANT(rsqrt, of_f32((float)(1.0L / sqrtl(FA)))) WANT(sqrt_, of_f32((float)sqrtl(F
 WANT(tanh_, of_f32((float)tanhl(FA))) WANT(div_, of_f32((float)((long double)FA / FB)))
 WANT(cmp_lt, FA < FB) WANT(cmp_neu, !(FA == FB)) WANT(cmp_ne, FA < FB || FA > FB) WANT(cmp_geu, !(FA < FB)) WANT(cmp_nan, FA != FA || FB != FB)
 WANT(cmp_le_ftz, flush(FA) <= flush(FB)) WANT(cmp_num, FA == FA && FB == FB)
-WANT(testp_, (isinf(FA) ? 1 : 0) | (fpclassify(FA) == FP_NORMAL ? 2 : 0) | (FA != FA ? 4 : 0))
+WANT(testp_, (isinf(FA) ? 1 : 0) | (fpclassify(FA) == FP_NORMAL || FA == 0 ? 2 : 0) | (FA != FA ? 4 : 0))
 
 static uint64_t hadd(uint64_t a, uint64_t b, uint64_t c) { (void)c; return to_h(h_value(a) + h_value(b)); }
 static uint64_t hsub(uint64_t a, uint64_t b, uint64_t c) { (void)c; return to_h(h_value(a) - h_value(b)); }
@@ -114,12 +120,16 @@ static uint64_t bminnan(uint64_t a, uint64_t b, uint64_t c) {
 }
 static uint64_t relu_h(uint64_t h) { return (h & 0x7fff) > 0x7c00 ? 0x7fff : h & 0x8000 ? 0 : h; }
 static uint64_t hfma_relu(uint64_t a, uint64_t b, uint64_t c) { return relu_h(hfma(a, b, c)); }
-static uint64_t habs(uint64_t a, uint64_t b, uint64_t c) { (void)b, (void)c; return a & 0x7fff; }
-static uint64_t hneg(uint64_t a, uint64_t b, uint64_t c) { (void)b, (void)c; return a ^ 0x8000; }
+static uint64_t babs(uint64_t a, uint64_t b, uint64_t c) { (void)b, (void)c; return (a & 0x7fff) > 0x7f80 ? 0x7fff : a & 0x7fff; }
+static uint64_t hneg(uint64_t a, uint64_t b, uint64_t c) { (void)b, (void)c; return (a & 0x7fff) > 0x7c00 ? 0x7fff : a ^ 0x8000; }
 WANT(hadd1, hadd(id(a), id(b), 0)) WANT(hmul1, hmul(id(a), id(b), 0)) WANT(hfma1, hfma(id(a), id(b), id(c))) WANT(bfma1, bfma(id(a), id(b), id(c)))
 BOTH(hadd2, id, hadd) BOTH(hsub2, id, hsub) BOTH(hmul2, id, hmul) BOTH(hfma2, id, hfma) BOTH(hmax2, id, hmax) BOTH(bminnan2, id, bminnan) BOTH(hfma_relu2, id, hfma_relu)
-BOTH(bmul2, id, bmul) BOTH(badd2, id, badd) BOTH(bfma2, id, bfma) BOTH(habs2, id, habs) BOTH(hneg2, id, hneg)
-WANT(hmul_ftz, flush_h(hmul(flush_h(id(a)), flush_h(id(b)), 0)))
+BOTH(bmul2, id, bmul) BOTH(badd2, id, badd) BOTH(bfma2, id, bfma) BOTH(babs2, id, babs) BOTH(hneg2, id, hneg)
+static uint64_t hmul_flushed(uint64_t a, uint64_t b) {
+  long double p = h_value(a) * h_value(b);
+  return fabsl(p) < 0x1p-14L - 0x1p-26L ? (a ^ b) & 0x8000 : to_h(p);
+}
+WANT(hmul_ftz, hmul_flushed(flush_h(id(a)), flush_h(id(b))))
 WANT(hex2, to_h(exp2l(h_value(id(a))))) WANT(htanh, to_h(tanhl(h_value(id(a)))))
 WANT(hlt, (h_value(id(a)) < h_value(id(b))) | (h_value(id(a >> 16)) < h_value(id(b >> 16))) << 1)
 WANT(hset, (h_value(id(a)) >= h_value(id(b)) ? 0x3c00 : 0) | (h_value(id(a >> 16)) >= h_value(id(b >> 16)) ? 0x3c000000 : 0))
@@ -163,7 +173,7 @@ static const struct isa_case cases[] = {
     H("fma", "fma.rn.f16x2 %d, %a, %b, %c;", X3, hfma2), H("fma", "fma.rn.relu.f16x2 %d, %a, %b, %c;", X3, hfma_relu2), H("add", "add.f16 %d, %a, %b;", "f16 f16 f16", hadd1),
     H("mul", "mul.f16 %d, %a, %b;", "f16 f16 f16", hmul1), H("mul", "mul.ftz.f16 %d, %a, %b;", "f16 f16 f16", hmul_ftz), H("fma", "fma.rn.f16 %d, %a, %b, %c;", "f16 f16 f16 f16", hfma1),
     H("fma", "fma.rn.bf16 %d, %a, %b, %c;", "bf16 bf16 bf16 bf16", bfma1), H("fma", "fma.rn.bf16x2 %d, %a, %b, %c;", Y3, bfma2), H("max", "max.f16x2 %d, %a, %b;", X2, hmax2),
-    H("min", "min.NaN.bf16x2 %d, %a, %b;", Y2, bminnan2), H("abs", "abs.bf16x2 %d, %a;", "bf16x2 bf16x2", habs2), H("neg", "neg.f16x2 %d, %a;", "f16x2 f16x2", hneg2),
+    H("min", "min.NaN.bf16x2 %d, %a, %b;", Y2, bminnan2), H("abs", "abs.bf16x2 %d, %a;", "bf16x2 bf16x2", babs2), H("neg", "neg.f16x2 %d, %a;", "f16x2 f16x2", hneg2),
     H9("mul", "mul.bf16x2 %d, %a, %b;", Y2, bmul2), H9("add", "add.rn.bf16x2 %d, %a, %b;", Y2, badd2), H("ex2", "ex2.approx.f16 %d, %a;", "f16 f16", hex2),
     H("tanh", "tanh.approx.f16 %d, %a;", "f16 f16", htanh),
     {"Half Precision Comparison Instructions: setp", "setp.lt.f16x2 p|q, %a, %b; selp.u32 %d, 1, 0, p; @q or.b32 %d, %d, 2;", "b32 f16x2 f16x2", hlt, EXACT, NULL},
