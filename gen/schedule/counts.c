@@ -2,33 +2,30 @@
  * unit; one for TMA and for commits. `from` and `to` are held against that, both ways: an arrival of another role is refused
  * where it stands (sync.c), a role that is listed and never arrives, or never waits, is refused here. */
 #include "passes.h"
-#include <string.h>
+#include <stdint.h>
 
-enum side { FULL, EMPTY, FILL, WAITED, BARRIER, BARRIER_WAITED, SIDES };
+enum side { FULL, EMPTY, FILL, WAITED, PIPELINE_SIDES, BARRIER = PIPELINE_SIDES, BARRIER_WAITED };
 
 struct tally {
   struct ws_schedule *s;
   const struct ws_programm *p;
-  int slots, agents;           /* slots: (side, pipeline or barrier, element); agents: role instances */
-  bool *reached;               /* [rank][slot][agent] */
+  size_t *pipeline, *barrier;  /* by index: the first slot; a slot is one side of one element */
+  size_t slots;
+  uint32_t *reached;           /* [rank][slot]: a bit for each role instance, the number of its first warp */
 };
 
-enum { MAX_ELEMENTS = 64 };
-
-static int slot_of(const struct tally *t, enum side side, int index, int element) {
-  int things = t->s->npipelines > t->s->nbarriers ? t->s->npipelines : t->s->nbarriers;
-  return ((int)side * things + index) * MAX_ELEMENTS + element;
+static size_t slot_of(const struct tally *t, enum side side, int index, int element) {
+  if (side < PIPELINE_SIDES) return t->pipeline[index] + (size_t)(element * PIPELINE_SIDES) + side;
+  return t->barrier[index] + (size_t)(element * 2) + (side - BARRIER);
 }
 
-static int agent_of(const struct ws_rolem *r, int instance) { return r->first_warp + instance * r->warps; }
-
-static bool *mark(const struct tally *t, int rank, int slot, int agent) {
-  return &t->reached[((size_t)rank * (size_t)t->slots + (size_t)slot) * (size_t)t->agents + (size_t)agent];
+static bool reaches(const struct tally *t, int rank, size_t slot, const struct ws_rolem *r, int instance) {
+  return t->reached[(size_t)rank * t->slots + slot] >> (r->first_warp + instance * r->warps) & 1;
 }
 
 static void reach(void *ctx, struct ws_act *a, int rank, int instance) {
   struct tally *t = ctx;
-  int el = ws_index_at(a->element, a->element_at, rank, instance), agent = agent_of(t->p->role, instance);
+  int el = ws_index_at(a->element, a->element_at, rank, instance);
   enum side side;
   switch (a->kind) {
   case WS_S_COMMIT: side = a->pipe ? FULL : BARRIER; break;
@@ -41,13 +38,13 @@ static void reach(void *ctx, struct ws_act *a, int rank, int instance) {
   }
   if (!a->pipe && !a->barrier) return;
   int index = a->pipe ? a->pipe->index : a->barrier->index;
-  *mark(t, rank, slot_of(t, side, index, el), agent) = true;
+  t->reached[(size_t)rank * t->slots + slot_of(t, side, index, el)] |= UINT32_C(1) << (t->p->role->first_warp + instance * t->p->role->warps);
 }
 
-static bool role_reaches(const struct tally *t, int slot, const struct ws_rolem *r) {
+static bool role_reaches(const struct tally *t, size_t slot, const struct ws_rolem *r) {
   for (int rank = 0; rank < 2; rank++)
     for (int i = 0; i < r->count; i++)
-      if (*mark(t, rank, slot, agent_of(r, i))) return true;
+      if (reaches(t, rank, slot, r, i)) return true;
   return false;
 }
 
@@ -55,12 +52,12 @@ static int unit_count(const struct ws_endm *e) {
   return e->unit == WS_UNIT_THREAD ? 32 * e->role->warps : e->unit == WS_UNIT_WARP ? e->role->warps : 1;
 }
 
-static int arrivals(const struct tally *t, int slot, const struct ws_endm *ends, int n, enum ws_barrier_scope scope) {
+static int arrivals(const struct tally *t, size_t slot, const struct ws_endm *ends, int n, enum ws_barrier_scope scope) {
   int sum[2] = {0, 0};
   for (int rank = 0; rank < 2; rank++)
     for (int k = 0; k < n; k++)
       for (int i = 0; i < ends[k].role->count; i++)
-        if (*mark(t, rank, slot, agent_of(ends[k].role, i))) sum[rank] += unit_count(&ends[k]);
+        if (reaches(t, rank, slot, ends[k].role, i)) sum[rank] += unit_count(&ends[k]);
   if (scope == WS_SCOPE_LEADER || scope == WS_SCOPE_PAIR) return sum[0] + sum[1];
   return sum[0] ? sum[0] : sum[1]; /* the two CTAs run the same programs; one that only one of them runs counts there */
 }
@@ -77,11 +74,10 @@ static void listed(struct tally *t, enum side side, int index, int el, const str
 
 /* A ring that no program touches keeps nobody waiting. */
 static bool in_use(const struct tally *t, const struct ws_pipelinem *p, int el) {
-  for (int side = FULL; side <= WAITED; side++)
-    for (int rank = 0; rank < 2; rank++)
-      for (int agent = 0; agent < t->agents; agent++)
-        if (*mark(t, rank, slot_of(t, (enum side)side, p->index, el), agent)) return true;
-  return false;
+  uint32_t any = 0;
+  for (size_t rank = 0; rank < 2; rank++)
+    for (int side = FULL; side < PIPELINE_SIDES; side++) any |= t->reached[rank * t->slots + slot_of(t, (enum side)side, p->index, el)];
+  return any != 0;
 }
 
 static void pipeline(struct tally *t, struct ws_pipelinem *p) {
@@ -108,7 +104,7 @@ static int named_instances(const struct tally *t, const struct ws_barrierm *b, i
   for (int i = 0; i < t->s->nroles; i++)
     for (int k = 0; k < t->s->roles[i].count; k++) {
       const struct ws_rolem *r = &t->s->roles[i];
-      if (*mark(t, 0, slot_of(t, BARRIER, b->index, el), agent_of(r, k)) || *mark(t, 0, slot_of(t, BARRIER_WAITED, b->index, el), agent_of(r, k)))
+      if (reaches(t, 0, slot_of(t, BARRIER, b->index, el), r, k) || reaches(t, 0, slot_of(t, BARRIER_WAITED, b->index, el), r, k))
         n += b->per_warp ? 1 : r->warps;
     }
   return n;
@@ -218,9 +214,11 @@ static void by_products(void *ctx, struct ws_act *a) {
 }
 
 void ws_pass_counts(struct ws_schedule *s) {
-  int things = s->npipelines > s->nbarriers ? s->npipelines : s->nbarriers;
-  struct tally t = {.s = s, .slots = (int)SIDES * things * MAX_ELEMENTS + 1, .agents = s->threads / 32};
-  t.reached = WS_NEW_N(s->arena, bool, 2 * (size_t)t.slots * (size_t)t.agents);
+  struct tally t = {.s = s};
+  t.pipeline = WS_NEW_N(s->arena, size_t, s->npipelines), t.barrier = WS_NEW_N(s->arena, size_t, s->nbarriers);
+  for (int i = 0; i < s->npipelines; i++) t.pipeline[i] = t.slots, t.slots += (size_t)s->pipelines[i].count * PIPELINE_SIDES;
+  for (int i = 0; i < s->nbarriers; i++) t.barrier[i] = t.slots, t.slots += (size_t)s->barriers[i].count * 2;
+  t.reached = WS_NEW_N(s->arena, uint32_t, 2 * t.slots);
   for (int i = 0; i < s->nprograms; i++) {
     t.p = &s->programs[i];
     for (int rank = 0; rank < (s->pair ? 2 : 1); rank++)
