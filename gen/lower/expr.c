@@ -39,7 +39,7 @@ static const struct known *find(const struct eval *ev, const struct ws_node *x) 
 static const char *const simple[] = {
     [WS_F_ADD] = "add_f32", [WS_F_SUB] = "sub_f32", [WS_F_MUL] = "mul_f32", [WS_F_DIV] = "div_f32", [WS_F_NEG] = "neg_f32",
     [WS_F_FMA] = "fma_f32", [WS_F_MAX] = "max_f32", [WS_F_MIN] = "min_f32", [WS_F_ABS] = "abs_f32", [WS_F_EXP2] = "exp2_f32",
-    [WS_F_LOG2] = "log2_f32", [WS_F_TANH] = "tanh_f32", [WS_F_ALL] = NULL};
+    [WS_F_LOG2] = "log2_f32", [WS_F_TANH] = "tanh_f32", [WS_F_FLOOR] = "floor_f32", [WS_F_ALL] = NULL};
 static const char *const simple_s32[] = {[WS_F_ADD] = "add_s32", [WS_F_SUB] = "sub_s32", [WS_F_MUL] = "mul_s32", [WS_F_MAX] = "max_s32",
                                          [WS_F_MIN] = "min_s32", [WS_F_NEG] = "neg_s32", [WS_F_ABS] = "abs_s32", [WS_F_FMA] = "mad_s32", [WS_F_ALL] = NULL};
 const char *const ws_compare_ops[] = {[WS_F_EQ] = "eq", [WS_F_NE] = "ne", [WS_F_LT] = "lt", [WS_F_LE] = "le", [WS_F_GT] = "gt", [WS_F_GE] = "ge"};
@@ -72,9 +72,23 @@ static const char *leaf(struct eval *ev, const struct ws_node *x, int e, enum ws
   case WS_N_CONST: return t == WS_I32 ? ws_lower_int(l, (long)x->value) : ws_ptx_float(&l->px, x->value);
   case WS_N_SCALAR: return ws_scalar(l, x->scalar);
   case WS_N_VAR: return ws_tile_element(ws_tile_of(l, x->var), e, &ev->ext);
-  case WS_N_ITER: case WS_N_AT: case WS_N_NEXT: case WS_N_LEN: case WS_N_EXTENT: return ws_uniform_int(l, x);
+  case WS_N_ITER: case WS_N_AT: case WS_N_NEXT: case WS_N_LEN: case WS_N_EXTENT: case WS_N_START: case WS_N_INSTANCE:
+    return ws_uniform_int(l, x);
   default: return NULL;
   }
+}
+
+/* a % b and floor(a / b) of integers, b > 0: rounded down, so that positions before 0 behave like those behind it. */
+static const char *rounded_down(struct eval *ev, const struct ws_node *x, int e, const char *d) {
+  struct lower *l = ev->l;
+  const struct ws_node *q = x->fn == WS_F_MOD ? x : x->arg[0]; /* floor(x) of an integer x is x */
+  if (q->kind != WS_N_OP || (q->fn != WS_F_MOD && q->fn != WS_F_DIV)) return ws_eval_element(ev, q, e, WS_I32, d);
+  const char *a = ws_eval_element(ev, q->arg[0], e, WS_I32, NULL), *b = ws_eval_element(ev, q->arg[1], e, WS_I32, NULL), *p = ws_lower_temp(l, WS_REG_PRED);
+  if (x->fn == WS_F_MOD)
+    OP(l, "modulus_s32", d, a, b, p);
+  else
+    OP(l, "quotient_s32", d, a, b, ws_lower_temp(l, WS_REG_B32), p);
+  return d;
 }
 
 static const char *operation(struct eval *ev, const struct ws_node *x, int e, enum ws_type t, const char *d) {
@@ -96,6 +110,7 @@ static const char *operation(struct eval *ev, const struct ws_node *x, int e, en
     OP(l, "rcp_f32", d, ws_eval_element(ev, x->arg[1], e, WS_F32, NULL));
     return d;
   }
+  if (t == WS_I32 && (x->fn == WS_F_MOD || x->fn == WS_F_FLOOR)) return rounded_down(ev, x, e, d);
   if (x->fn == WS_F_CAST) return ws_eval_element(ev, x->arg[0], e, WS_F32, d);
   const char *name = t == WS_I32 ? simple_s32[x->fn] : simple[x->fn];
   if (!name) {

@@ -149,6 +149,7 @@ const char *ws_lower_vote(struct lower *l, const struct ws_node *x); /* any, all
 const char *ws_uniform_int(struct lower *l, const struct ws_node *x);
 const char *ws_uniform_pred(struct lower *l, const struct ws_node *x, bool *negated); /* NULL + *negated: constant */
 enum tri ws_uniform_static(struct lower *l, const struct ws_node *x);
+const char *ws_tile_start(struct lower *l, const struct ws_mem *m);    /* position of the first row of a global tile */
 const char *ws_scalar(struct lower *l, const struct ws_problem_scalar *p);
 
 /* product.c */

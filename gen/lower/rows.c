@@ -116,16 +116,20 @@ bool ws_mask_is_nothing(const struct lower *l, const struct ws_node *x) {
 
 /* --- positions: rowpos(G), colpos(G): where the rows of a global tile lie along its dim --- */
 
-struct tile ws_lower_positions(struct lower *l, const struct ws_node *x, const struct tile *into) {
-  const struct ws_mem *m = x->mem;
-  const char *first = ws_lower_temp(l, WS_REG_B32), *base = ws_row_origin(l);
-  bool rows = x->kind == WS_N_ROWPOS;
-  if (m->block) {
-    base = ws_lower_temp(l, WS_REG_B32);
-    OP(l, "mul_s32", base, ws_uniform_int(l, m->block), ws_lower_int(l, m->block_rows));
+const char *ws_tile_start(struct lower *l, const struct ws_mem *m) {
+  const char *first = ws_row_origin(l);
+  if (m->block) OP(l, "mul_s32", first = ws_lower_temp(l, WS_REG_B32), ws_uniform_int(l, m->block), ws_lower_int(l, m->block_rows));
+  for (int k = 0; k < 2; k++) {
+    const char *more = k ? m->row_at ? ws_uniform_int(l, m->row_at) : NULL : m->row0 ? ws_lower_int(l, m->row0) : NULL, *d;
+    if (more) OP(l, "add_s32", d = ws_lower_temp(l, WS_REG_B32), first, more), first = d;
   }
-  OP(l, "add_s32", first, base, rows ? ws_acc_row(l, ws_warp_rows(l, x->rows)) : "%quad_column");
-  if (m->row_at) OP(l, "add_s32", first, first, ws_uniform_int(l, m->row_at));
-  for (int i = 0; i < into->n; i++) OP(l, "add_s32", into->reg[i], first, ws_lower_int(l, m->row0 + (rows ? i * 8 : i / 2 * 8 + i % 2)));
+  return first;
+}
+
+struct tile ws_lower_positions(struct lower *l, const struct ws_node *x, const struct tile *into) {
+  bool rows = x->kind == WS_N_ROWPOS;
+  const char *first = ws_lower_temp(l, WS_REG_B32);
+  OP(l, "add_s32", first, ws_tile_start(l, x->mem), rows ? ws_acc_row(l, ws_warp_rows(l, x->rows)) : "%quad_column");
+  for (int i = 0; i < into->n; i++) OP(l, "add_s32", into->reg[i], first, ws_lower_int(l, rows ? i * 8 : i / 2 * 8 + i % 2));
   return *into;
 }

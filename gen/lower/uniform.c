@@ -17,6 +17,7 @@ const char *ws_uniform_int(struct lower *l, const struct ws_node *x) {
   case WS_N_ITER: return state(l, x)->index;
   case WS_N_INSTANCE: return l->prog->count == 1 ? ws_lower_int(l, l->prog->first) : "%instance";
   case WS_N_RANK: return "0";
+  case WS_N_START: return ws_tile_start(l, x->mem);
   case WS_N_EXTENT: return ws_lower_extent(l, x->name);
   case WS_N_LEN: {
     struct list_bounds b = ws_list_bounds(l, x->list, x->from);
@@ -38,7 +39,7 @@ const char *ws_uniform_int(struct lower *l, const struct ws_node *x) {
     return d;
   case WS_N_OP:
     if (x->n == 2 && (x->fn <= WS_F_MUL || x->fn == WS_F_DIV || x->fn == WS_F_MOD)) {
-      static const char *const ops[] = {[WS_F_ADD] = "add_s32", [WS_F_SUB] = "sub_s32", [WS_F_MUL] = "mul_s32", [WS_F_DIV] = "div_s32", [WS_F_MOD] = "rem_s32"};
+      static const char *const ops[] = {[WS_F_ADD] = "add_s32", [WS_F_SUB] = "sub_s32", [WS_F_MUL] = "mul_s32", [WS_F_DIV] = "div_s32", [WS_F_MOD] = "rem_s32"}; /* of instances and lists: not negative */
       const char *a = ws_uniform_int(l, x->arg[0]), *b = ws_uniform_int(l, x->arg[1]);
       d = ws_lower_temp(l, WS_REG_B32);
       OP(l, ops[x->fn], d, a, b);

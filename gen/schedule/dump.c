@@ -65,7 +65,7 @@ static void dump_leaf(const struct ws_node *x, struct ws_buf *o) {
 static void dump_node(const struct ws_node *x, struct ws_buf *o) {
   static const char *const kinds[] = {[WS_N_MASK] = "mask", [WS_N_READ] = "read", [WS_N_AT] = "at", [WS_N_NEXT] = "next", [WS_N_LEN] = "len",
                                       [WS_N_HAS_NEXT] = "has_next", [WS_N_IS_FIRST] = "first", [WS_N_IS_LAST] = "last",
-                                      [WS_N_IS_MASKED] = "masked", [WS_N_ROWPOS] = "rowpos", [WS_N_COLPOS] = "colpos", [WS_N_PART] = "part"};
+                                      [WS_N_IS_MASKED] = "masked", [WS_N_ROWPOS] = "rowpos", [WS_N_COLPOS] = "colpos", [WS_N_START] = "start", [WS_N_PART] = "part"};
   switch (x->kind) {
   case WS_N_CONST: case WS_N_SCALAR: case WS_N_VAR: case WS_N_ITER: case WS_N_INSTANCE: case WS_N_RANK: case WS_N_COORD: case WS_N_EXTENT:
     dump_leaf(x, o);

@@ -12,6 +12,7 @@ static const struct {
   int nargs;
 } functions[] = {
     {"exp2", WS_N_OP, WS_F_EXP2, 1},       {"log2", WS_N_OP, WS_F_LOG2, 1},     {"tanh", WS_N_OP, WS_F_TANH, 1},
+    {"floor", WS_N_OP, WS_F_FLOOR, 1},     {"start", WS_N_START, 0, 1},
     {"abs", WS_N_OP, WS_F_ABS, 1},         {"max", WS_N_OP, WS_F_MAX, 2},       {"min", WS_N_OP, WS_F_MIN, 2},
     {"finite", WS_N_OP, WS_F_FINITE, 1},   {"cast", WS_N_OP, WS_F_CAST, 2},     {"rowmax", WS_N_REDUCE, WS_F_ROWMAX, 1},
     {"rowsum", WS_N_REDUCE, WS_F_ROWSUM, 1}, {"rowpart", WS_N_REDUCE, WS_F_ROWPART, 1},
@@ -27,7 +28,7 @@ enum { NFUNCTIONS = sizeof functions / sizeof *functions };
 static const char *const fn_names[] = {
     [WS_F_ADD] = "add", [WS_F_SUB] = "sub", [WS_F_MUL] = "mul", [WS_F_DIV] = "div", [WS_F_MOD] = "mod", [WS_F_NEG] = "neg",
     [WS_F_FMA] = "fma", [WS_F_MAX] = "max", [WS_F_MIN] = "min", [WS_F_ABS] = "abs", [WS_F_EXP2] = "exp2",
-    [WS_F_LOG2] = "log2", [WS_F_TANH] = "tanh", [WS_F_FINITE] = "finite", [WS_F_CAST] = "cast", [WS_F_EQ] = "eq",
+    [WS_F_LOG2] = "log2", [WS_F_TANH] = "tanh", [WS_F_FLOOR] = "floor", [WS_F_FINITE] = "finite", [WS_F_CAST] = "cast", [WS_F_EQ] = "eq",
     [WS_F_NE] = "ne", [WS_F_LT] = "lt", [WS_F_LE] = "le", [WS_F_GT] = "gt", [WS_F_GE] = "ge", [WS_F_AND] = "and",
     [WS_F_OR] = "or", [WS_F_NOT] = "not", [WS_F_SELECT] = "select", [WS_F_ROWMAX] = "rowmax", [WS_F_ROWSUM] = "rowsum",
     [WS_F_ROWPART] = "rowpart", [WS_F_TOTAL] = "total", [WS_F_COLMAX] = "colmax", [WS_F_COLSUM] = "colsum",
@@ -144,7 +145,7 @@ static struct ws_node *call(struct ws_scope *sc, const struct ws_expr *e) {
   case WS_N_LEN: return ws_list_value(sc, e->arg[0], WS_N_LEN, e);
   default: break;
   }
-  bool memory = functions[f].kind == WS_N_READ || functions[f].kind == WS_N_ROWPOS || functions[f].kind == WS_N_COLPOS;
+  bool memory = functions[f].kind == WS_N_READ || functions[f].kind == WS_N_ROWPOS || functions[f].kind == WS_N_COLPOS || functions[f].kind == WS_N_START;
   int args = memory ? 0 : functions[f].kind == WS_N_MASK || functions[f].fn == WS_F_CAST ? 1 : (int)e->n;
   struct ws_node *x = ws_node(sc, functions[f].kind, e->pos, args);
   x->fn = functions[f].fn;

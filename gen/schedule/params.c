@@ -221,6 +221,12 @@ static bool literal(struct ws_schedule *s, const struct ws_param *d, const struc
     *out = (struct ws_static){.kind = WS_ST_NAME, .name = e->name};
     return true;
   }
+  bool bad = false;
+  if (e->kind == WS_E_NAME && d->type && !ws_static_try(s, NULL, e, out, &bad)) {
+    const char *wanted = !strcmp(d->type, "bool") ? "true or false" : !strcmp(d->type, "type") ? "f32, f16, bf16, e4m3, e5m2 or i32" : "a number or a parameter";
+    if (!bad) ws_error(s->diags, e->pos, "param-type", "the value of `%s` is %s, found `%s`", d->name, wanted, e->name);
+    return false;
+  }
   return ws_static_need(s, NULL, e, out, ws_fmt(s->arena, "the value of `%s`", d->name));
 }
 

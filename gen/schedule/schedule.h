@@ -202,6 +202,7 @@ enum ws_node_kind {
   WS_N_OP,                      /* elementwise op over arg[] */
   WS_N_REDUCE,                  /* reduce over arg[0] */
   WS_N_MASK,                    /* mask(arg[0], mem, mem2) */
+  WS_N_START,                   /* start(mem): position of the first row of a global tile: i32, uniform */
   WS_N_ROWPOS, WS_N_COLPOS,     /* positions of mem's rows along the rows/columns: i32 */
   WS_N_READ,                    /* read(mem) */
   WS_N_ITER,                    /* the index of a loop variable's block */
@@ -224,7 +225,7 @@ struct ws_part {                /* rows or columns of a register tile */
 
 enum ws_fn {
   WS_F_ADD, WS_F_SUB, WS_F_MUL, WS_F_DIV, WS_F_MOD, WS_F_NEG, WS_F_FMA, /* FMA: a*b + c */
-  WS_F_MAX, WS_F_MIN, WS_F_ABS, WS_F_EXP2, WS_F_LOG2, WS_F_TANH, WS_F_FINITE, WS_F_CAST,
+  WS_F_MAX, WS_F_MIN, WS_F_ABS, WS_F_EXP2, WS_F_LOG2, WS_F_TANH, WS_F_FLOOR, WS_F_FINITE, WS_F_CAST,
   WS_F_EQ, WS_F_NE, WS_F_LT, WS_F_LE, WS_F_GT, WS_F_GE, WS_F_AND, WS_F_OR, WS_F_NOT, WS_F_SELECT, /* cond, then, else */
   WS_F_ROWMAX, WS_F_ROWSUM, WS_F_ROWPART, WS_F_TOTAL, WS_F_COLMAX, WS_F_COLSUM, WS_F_ANY, WS_F_ALL,
 };

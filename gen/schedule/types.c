@@ -6,6 +6,7 @@
  * what is read as a left operand, and what nothing decides is `copy`. Then one more walk checks the rules. */
 #include "passes.h"
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 
 struct infer {
@@ -75,13 +76,35 @@ static void check_partial(struct infer *in, const struct ws_node *x) {
 
 static bool comparison(enum ws_fn f) { return f >= WS_F_EQ && f <= WS_F_NOT; }
 
+/* Integers stay integers under + - * % min max abs and in choices; a quotient is a number, and so is what meets a number or
+ * a constant with a fraction. floor(a / b) of integers is the integer quotient, rounded down. */
+static bool keeps_integers(const struct ws_node *x) {
+  switch (x->fn) {
+  case WS_F_DIV: case WS_F_EXP2: case WS_F_LOG2: case WS_F_TANH: case WS_F_FINITE: return false;
+  default: return true;
+  }
+}
+
+static bool whole(const struct ws_node *x) { return x->value == floor(x->value) && fabs(x->value) < 1e9; }
+
+static bool integer_quotient(const struct ws_node *x) {
+  const struct ws_node *d = x->fn == WS_F_FLOOR ? x->arg[0] : NULL;
+  if (!d || d->kind != WS_N_OP || d->fn != WS_F_DIV) return false;
+  for (int i = 0; i < 2; i++)
+    if (d->arg[i]->kind == WS_N_CONST ? !whole(d->arg[i]) : d->arg[i]->type != WS_I32) return false;
+  return true;
+}
+
 static void op(struct infer *in, struct ws_node *x) {
   join_args(in, x);
   check_partial(in, x);
   if (x->fn == WS_F_CAST) return;
   bool ints = true, any = false;
   for (int i = x->fn == WS_F_SELECT; i < x->n; i++) {
-    if (x->arg[i]->kind == WS_N_CONST) continue;
+    if (x->arg[i]->kind == WS_N_CONST) {
+      ints &= whole(x->arg[i]);
+      continue;
+    }
     any = true;
     ints &= x->arg[i]->type == WS_I32;
     if (in->check && !comparison(x->fn) && x->arg[i]->type == WS_BOOL)
@@ -91,7 +114,8 @@ static void op(struct infer *in, struct ws_node *x) {
   }
   if (in->check && x->fn == WS_F_SELECT && x->arg[0]->type != WS_BOOL)
     ws_error(in->s->diags, x->arg[0]->pos, "type", "the condition of a choice is a comparison");
-  x->type = comparison(x->fn) ? WS_BOOL : any && ints ? WS_I32 : WS_F32;
+  if (integer_quotient(x)) ints = any = true;
+  x->type = comparison(x->fn) ? WS_BOOL : any && ints && keeps_integers(x) ? WS_I32 : WS_F32;
 }
 
 static void reduce(struct infer *in, struct ws_node *x) {
@@ -190,6 +214,7 @@ static void infer_node(struct infer *in, struct ws_node *x) {
     break;
   case WS_N_READ: infer_read(in, x); break;
   case WS_N_PART: infer_part(in, x); break;
+  case WS_N_START: x->type = WS_I32; break;
   case WS_N_ROWPOS: case WS_N_COLPOS:
     infer_mem(in, x->mem);
     x->rows = x->kind == WS_N_ROWPOS ? x->mem->rows : 1, x->cols = x->kind == WS_N_COLPOS ? x->mem->rows : 1, x->type = WS_I32;
