@@ -1,0 +1,132 @@
+/* Phases of mbarriers and named barriers: who arrived, which phase is complete, and the proof that no other order exists.
+ *
+ * An arrival must know that the phase before its own is complete: otherwise it could count for that one. A phase must not complete
+ * before each thread that waits for the phase before has seen it: a wait looks at one bit of parity (PTX ISA,
+ * mbarrier.try_wait), so it would miss it. With both, the phases seen here are those of every execution. */
+#include "world.h"
+
+static void check_waiters(struct world *w, struct bar *b) {
+  for (int i = 0; i < w->nwarps; i++) {
+    struct warp *p = &w->warp[i];
+    const struct actor *a[2] = {&p->all, &p->lead};
+    for (int k = 0; k < 2; k++) {
+      int c = a[k]->comp;
+      if (c < 0 || b->seen[c] != b->phase - 1 || b->now.v[c] >= b->seen_at[c]) continue;
+      const struct ws_pos pos = b->barrier ? b->barrier->decl->name.pos : b->pipe->decl->name.pos;
+      struct finding *f = report(w, pos, "phase", "phase %d of %s may complete before %s has seen phase %d: the parity aliases", b->phase, bar_name(w, b), role_name(p), b->phase - 1);
+      note(w, f, pos, "every thread that waits for a phase has to be ordered before the last arrival of the next one");
+    }
+  }
+}
+
+static void complete(struct world *w, struct bar *b) {
+  if (b->pending || b->bytes || !b->count) return;
+  check_waiters(w, b);
+  b->phase++;
+  b->now.v[b->comp] = b->phase;
+  struct clock old = b->last;
+  b->last = b->now, b->now = old;
+  for (int i = 0; i < w->cap; i++) b->now.v[i] = 0;
+  b->pending = b->count;
+}
+
+void bar_arrive(struct world *w, const struct warp *p, const struct ws_act *act, struct bar *b, const struct clock *c, int units) {
+  if (units > b->pending) {
+    struct finding *f = report(w, act->src->pos, "count", "%s arrives at %s, whose phase %d has had all its %d arrivals", role_name(p), bar_name(w, b), b->phase, b->count);
+    note(w, f, act->src->pos, "%s", where(p));
+    w->failed = true;
+    return;
+  }
+  if (b->phase && c->v[b->comp] < b->phase) {
+    struct finding *f = report(w, act->src->pos, "drift", "this arrival at %s is meant for phase %d, but is not ordered after phase %d: it may count for that one", bar_name(w, b), b->phase, b->phase - 1);
+    note(w, f, act->src->pos, "by %s, %s: a wait for the phase before, or for something that follows it, has to stand before this", role_name(p), where(p));
+  }
+  join(w, &b->now, c);
+  b->pending -= units;
+  complete(w, b);
+}
+
+void bar_bytes(struct world *w, struct bar *b, long bytes, const struct clock *c) {
+  join(w, &b->now, c);
+  b->bytes -= bytes;
+  complete(w, b);
+}
+
+void bar_expect(struct warp *p, struct bar *b, long bytes) {
+  b->bytes += bytes;
+  struct clock c = knowledge(p, false);
+  bar_arrive(p->w, p, p->at, b, &c, 1);
+}
+
+bool bar_wait(struct warp *p, struct bar *b, int phase) {
+  struct world *w = p->w;
+  struct actor *me = actor_of(p);
+  if (phase >= 0 && b->phase < phase + 1) {
+    p->wait = (struct waiting){.bar = b, .phase = phase};
+    return false;
+  }
+  if (phase >= 0 && b->phase > phase + 1) {
+    struct finding *f = report(w, p->at->src->pos, "phase", "%s waits for phase %d of %s, but phase %d is complete: the parity aliases", role_name(p), phase, bar_name(w, b), b->phase - 1);
+    note(w, f, p->at->src->pos, "%s", where(p));
+    w->failed = true;
+    return true;
+  }
+  if (phase >= 0) {
+    int mine = b->last.v[p->all.comp];
+    join(w, &me->clock, &b->last);
+    if (me == &p->all && has_lanes(p) && mine > p->lane_time) p->lane_time = mine;
+  }
+  if (phase > b->seen[me->comp]) b->seen[me->comp] = phase, b->seen_at[me->comp] = ++me->clock.v[me->comp];
+  return true;
+}
+
+static struct named *find_named(struct warp *p, const void *key, int element, int sub, int count) {
+  struct world *w = p->w;
+  for (struct named *n = w->named; n; n = n->next)
+    if (n->key == key && n->element == element && n->sub == sub && n->cta == p->cta) return n;
+  struct named *n = WS_NEW(w->arena, struct named);
+  *n = (struct named){.key = key, .element = element, .sub = sub, .cta = p->cta, .comp = new_component(w), .count = count, .now = new_clock(w), .last = new_clock(w), .next = w->named};
+  return w->named = n;
+}
+
+static void named_arrive(struct warp *p, struct named *n) {
+  struct world *w = p->w;
+  struct clock c = knowledge(p, true);
+  if (n->generation && c.v[n->comp] < n->generation) {
+    struct finding *f = report(w, p->at->src->pos, "drift", "this arrival at a named barrier is not ordered after its phase %d: it may count for that one", n->generation - 1);
+    note(w, f, p->at->src->pos, "by %s, %s", role_name(p), where(p));
+  }
+  join(w, &n->now, &c);
+  n->got += 32;
+  n->act = p->at;
+  if (n->got > n->count) {
+    struct finding *f = report(w, p->at->src->pos, "count", "the named barrier gets %d threads, but counts %d", n->got, n->count);
+    note(w, f, p->at->src->pos, "by %s, %s", role_name(p), where(p));
+    w->failed = true;
+  } else if (n->got == n->count) {
+    n->got = 0, n->generation++;
+    n->now.v[n->comp] = n->generation;
+    struct clock old = n->last;
+    n->last = n->now, n->now = old;
+    for (int i = 0; i < w->cap; i++) n->now.v[i] = 0;
+  }
+}
+
+bool named_barrier(struct warp *p, const void *key, int element, int sub, int count, bool wait) {
+  struct named *n = find_named(p, key, element, sub, count);
+  if (!p->arrived) {
+    p->generation = n->generation;
+    named_arrive(p, n);
+    if (p->w->failed) return true;
+  }
+  if (!wait) return true;
+  if (n->generation <= p->generation) {
+    p->arrived = true;
+    p->wait = (struct waiting){.named = n, .phase = p->generation};
+    return false;
+  }
+  p->arrived = false;
+  join(p->w, &p->all.clock, &n->last);
+  lanes_meet(p);
+  return true;
+}

@@ -1,0 +1,43 @@
+/* gen/play: the protocol checker. Executes the role programs of a model abstractly and proves that their parts fit.
+ *
+ * Every warp is an agent, in both CTAs of a pair; so is the elected thread of a role's one-thread blocks; so is everything that
+ * runs by itself: copies by cp.async and TMA, wgmma groups, tcgen05 products and commits, bulk stores. Each has a component in a
+ * vector clock, and clocks join where something synchronises. The programs block only at waits, so one order of events stands
+ * for all of them, provided that each arrival and each wait of a barrier's phase is ordered against those of the phase before
+ * and after; that is checked as it is played. Then two accesses to the same bytes that no clock orders are a race in some
+ * execution, and a state in which nobody can go on is a deadlock in every one.
+ *
+ *   world.h    what a run consists of        value.c    lists, indices and conditions of one warp
+ *   world.c    clocks, agents, barriers      memory.c   who touched which bytes: races
+ *   step.c     one statement of one warp     sync.c     rings, barriers, sync, await
+ *   barrier.c  phases, arrivals, drift       move.c     loads, stores, products, reads and writes
+ *   content.c  which rows and columns of which tile a slot or a value holds
+ *   report.c   findings, with both places    play.c     trip counts, sequences of tiles, the verdict
+ *
+ * May include gen/base and gen/schedule. Reads the model, changes nothing in it. */
+#ifndef WS_PLAY_H
+#define WS_PLAY_H
+#include "schedule/schedule.h"
+
+enum ws_verdict { WS_CLEAN, WS_REVIEW, WS_INCOMPLETE, WS_VERDICT_ERROR };
+const char *ws_verdict_name(enum ws_verdict v); /* clean review incomplete error */
+
+struct ws_play_options {
+  bool strict;          /* what rests on ruling A1 is `review`, not `clean`: tcgen05 products of one thread run in issue order
+                           even when their accumulators differ. PTX promises it for equal accumulators only */
+  int most_blocks;      /* longest list of blocks played; 0 = past the deepest ring */
+};
+
+struct ws_play_result {
+  enum ws_verdict verdict;
+  bool needs_a1;        /* right under A1 only */
+  const char *notes;    /* lines for `check`: what was played, the assumption, what is not modelled */
+  long events;          /* statements executed by all agents, over all runs */
+  long longest;         /* in the longest run */
+  int runs;
+};
+
+/* Plays s for all small trip counts and sequences of work tiles. Findings are errors in d, each with notes: the other place, the
+ * trip counts, the order that is missing. The strings of the result live in a. Thread-safe: no global state. */
+struct ws_play_result ws_play(const struct ws_schedule *s, const struct ws_play_options *opt, struct ws_arena *a, struct ws_diags *d);
+#endif
