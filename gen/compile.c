@@ -8,12 +8,13 @@
 static bool compile_one(const struct ws_document *doc, const struct ws_source *src, const struct ws_compile_options *opt,
                         const struct ws_templates *t, struct ws_arena *a, struct ws_diags *d, struct ws_kernel_text *out) {
   struct ws_schedule *s = ws_schedule_build(doc, src, opt->target, opt->defines, opt->ndefines, a, d);
-  if (!s) return false;
+  if (!s || !ws_lower_rule(s) || !ws_lower_workspaces(s)) return false;
   struct ws_buf dump = {.arena = a}, budget = {.arena = a};
   if (opt->stage == WS_STAGE_SCHEDULE) ws_schedule_dump(s, &dump);
   ws_schedule_budget(s, &budget);
+  if (opt->stage == WS_STAGE_CHECK && !ws_lower_has_target(s)) ws_buf_printf(&budget, "code: not lowered for %s yet\n", s->target);
   ws_buf_puts(&budget, "protocol: not played\nverdict: incomplete\n");
-  if (opt->stage != WS_STAGE_SCHEDULE) { /* check lowers too: what a target cannot do is an error of the spec for it */
+  if (opt->stage == WS_STAGE_PTX || (opt->stage == WS_STAGE_CHECK && ws_lower_has_target(s))) { /* what the target cannot do is an error of the spec */
     struct ws_kernel_text *k = ws_lower(s, t, src->path);
     if (!k) return false;
     *out = *k;

@@ -9,7 +9,8 @@ struct ws_define {        /* -D name=value */
   const char *name, *value;
 };
 
-enum ws_compile_stage { WS_STAGE_CHECK, WS_STAGE_SCHEDULE, WS_STAGE_PTX }; /* how far to go */
+/* CHECK: all errors, budgets, verdict; SCHEDULE: the model as text, lowered or not; PTX: the kernel. */
+enum ws_compile_stage { WS_STAGE_CHECK, WS_STAGE_SCHEDULE, WS_STAGE_PTX };
 
 struct ws_compile_options {
   enum ws_compile_stage stage;

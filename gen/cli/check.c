@@ -85,7 +85,7 @@ int ws_cli_check(int argc, char **argv) {
   }
   if (argc - optind != 1) return ws_cli_fail(WS_CLI_USAGE, "check takes one spec; see `warpscore check --help`");
   struct ws_cli_unit u;
-  int code = ws_cli_compile(argv[optind], &o, WS_STAGE_SCHEDULE, &u);
+  int code = ws_cli_compile(argv[optind], &o, WS_STAGE_CHECK, &u);
   if (u.text) code = o.json ? print_json(&u, code) : print_text(&u, code);
   ws_cli_unit_free(&u);
   return code;

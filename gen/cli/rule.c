@@ -5,7 +5,7 @@
 
 static struct ws_formula_tensor view(const struct ws_cli_tensor *t) {
   struct ws_formula_tensor f = {.name = t->info->name, .data = t->before + WS_CLI_GUARD, .type = t->type, .rank = t->info->rank};
-  for (int d = 0; d < f.rank; d++) f.shape[d] = t->shape[d], f.stride[d] = t->stride[d] * (int64_t)ws_ref_size(t->type);
+  for (int d = 0; d < f.rank; d++) f.dim[d] = t->info->dims[d].name, f.shape[d] = t->shape[d], f.stride[d] = t->stride[d] * (int64_t)ws_ref_size(t->type);
   return f;
 }
 
@@ -25,10 +25,11 @@ static bool formula(struct ws_cli_problem *p, const char *key, const struct ws_f
 bool ws_cli_rule(struct ws_cli_problem *p) {
   if (setjmp(p->arena.oom)) return ws_cli_fail(0, "out of memory"), false;
   struct ws_formula_tensor *tensors = WS_NEW_N(&p->arena, struct ws_formula_tensor, p->ntensors);
-  for (int i = 0; i < p->ntensors; i++) tensors[i] = view(&p->t[i]);
+  size_t n = 0;
+  for (int i = 0; i < p->ntensors; i++)
+    if (p->t[i].info->direction == WS_IN) tensors[n++] = view(&p->t[i]); /* what a kernel writes is no part of its reference */
   const char *weight = ws_manifest_setting(p->manifest, "reference_weight");
   p->rule.sigmoid = weight && !strcmp(weight, "sigmoid");
-  size_t n = (size_t)p->ntensors;
   return formula(p, "score", tensors, n, &p->rule.score) && formula(p, "visible", tensors, n, &p->rule.visible) &&
          formula(p, "sink", tensors, n, &p->rule.sink);
 }

@@ -295,6 +295,8 @@ static const char *plain_path(struct lower *l, const char *path) {
   return s;
 }
 
+bool ws_lower_has_target(const struct ws_schedule *s) { return s->arch == 80; }
+
 struct ws_kernel_text *ws_lower(struct ws_schedule *s, const struct ws_templates *t, const char *spec_path) {
   struct lower *l = WS_NEW(s->arena, struct lower);
   size_t before = s->diags->errors;
@@ -304,7 +306,7 @@ struct ws_kernel_text *ws_lower(struct ws_schedule *s, const struct ws_templates
     ws_error(l->diags, s->doc->work.launch->pos, "not-lowered", "a persistent launch is not lowered for %s yet: `launch: single`", s->target);
     return NULL;
   }
-  if (s->arch != 80) {
+  if (!ws_lower_has_target(s)) {
     ws_error(l->diags, s->doc->ntargets ? s->doc->target_pos[0] : s->doc->pos, "not-lowered", "target %s is not lowered yet; sm_80 is", s->target);
     return NULL;
   }

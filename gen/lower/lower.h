@@ -190,6 +190,11 @@ const char *ws_row_origin(struct lower *l);                                     
 bool ws_lower_supports(struct ws_schedule *s); /* false after errors: what this lowering does not do */
 
 struct ws_kernel_text;
+/* rule.c: errors of the spec's reference, and workspaces that nothing writes. */
+bool ws_lower_rule(struct ws_schedule *s);
+bool ws_lower_workspaces(struct ws_schedule *s);
+/* Is there any lowering for the schedule's target? */
+bool ws_lower_has_target(const struct ws_schedule *s);
 /* Lowers one schedule. NULL after an error. */
 struct ws_kernel_text *ws_lower(struct ws_schedule *s, const struct ws_templates *t, const char *spec_path);
 #endif

@@ -68,12 +68,11 @@ static void line_tensor(const struct ws_tensor *t, struct ws_buf *o) {
   ws_buf_printf(o, "] align %u\n", rows ? 16 : ws_type_bits(t->type) / 8);
 }
 
-/* An expression with the spec's parameters put in. */
-static struct ws_expr *with_params(const struct ws_schedule *s, const struct ws_expr *e) {
+struct ws_expr *ws_with_params(const struct ws_schedule *s, const struct ws_expr *e) {
   struct ws_expr *x = WS_NEW(s->arena, struct ws_expr);
   *x = *e;
   x->arg = WS_NEW_N(s->arena, struct ws_expr *, e->n);
-  for (size_t i = 0; i < e->n; i++) x->arg[i] = with_params(s, e->arg[i]);
+  for (size_t i = 0; i < e->n; i++) x->arg[i] = ws_with_params(s, e->arg[i]);
   const struct ws_static *v = e->kind == WS_E_NAME ? ws_schedule_param(s, e->name) : NULL;
   if (v && (v->kind == WS_ST_INT || v->kind == WS_ST_FLOAT || v->kind == WS_ST_BOOL)) {
     x->kind = WS_E_NUMBER, x->number = v->kind == WS_ST_FLOAT ? v->f : (double)v->i, x->is_int = v->kind != WS_ST_FLOAT;
@@ -84,7 +83,7 @@ static struct ws_expr *with_params(const struct ws_schedule *s, const struct ws_
 static void line_rule(const struct ws_schedule *s, const char *key, const struct ws_expr *e, struct ws_buf *o) {
   if (!e) return;
   ws_buf_printf(o, "// set: reference_%s ", key);
-  ws_expr_print(with_params(s, e), o);
+  ws_expr_print(ws_with_params(s, e), o);
   ws_buf_puts(o, "\n");
 }
 

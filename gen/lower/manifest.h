@@ -16,5 +16,7 @@ struct ws_params {
 
 /* Data and strides of every tensor, the run-time extents, the scalars that the code reads. */
 struct ws_params ws_kernel_params(const struct ws_schedule *s, const bool *scalar_used);
+/* An expression with the spec's parameters put in; positions stay. */
+struct ws_expr *ws_with_params(const struct ws_schedule *s, const struct ws_expr *e);
 const char *ws_manifest_text(const struct ws_schedule *s, const struct ws_params *params);
 #endif

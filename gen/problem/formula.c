@@ -78,6 +78,22 @@ static const struct ws_formula *call(struct compiler *c, struct ws_formula *f, c
   return arguments(c, f, e, 0) ? f : NULL;
 }
 
+/* `head` belongs to a dim `heads`, not to `kv_heads`. */
+static bool fits_dim(struct compiler *c, const struct ws_expr *index, const char *tensor, const char *dim) {
+  static const struct {
+    const char *index, *dim;
+  } of[] = {{"batch", "batch"}, {"head", "heads"}, {"kv_head", "kv_heads"}, {"row", "queries"}, {"col", "keys"}};
+  enum { N = sizeof of / sizeof *of };
+  int is = -1, wanted = -1;
+  for (int i = 0; i < N; i++) {
+    if (index->kind == WS_E_NAME && !strcmp(index->name, of[i].index)) is = i;
+    if (dim && !strcmp(dim, of[i].dim)) wanted = i;
+  }
+  if (is < 0 || wanted < 0 || is == wanted) return true;
+  ws_error(c->diags, index->pos, "reference", "`%s` counts %s; this dim of `%s` is %s: write `%s`", index->name, of[is].dim, tensor, dim, of[wanted].index);
+  return false;
+}
+
 static const struct ws_formula *element(struct compiler *c, struct ws_formula *f, const struct ws_expr *e) {
   f->kind = TENSOR;
   const char *base = e->arg[0]->kind == WS_E_NAME ? e->arg[0]->name : "";
@@ -91,6 +107,8 @@ static const struct ws_formula *element(struct compiler *c, struct ws_formula *f
     ws_error(c->diags, e->pos, "reference", "`%s` has %d dims, found %zu indices", base, f->tensor->rank, e->n - 1);
     return NULL;
   }
+  for (size_t i = 1; i < e->n; i++)
+    if (!fits_dim(c, e->arg[i], base, f->tensor->dim[i - 1])) return NULL;
   return arguments(c, f, e, 1) ? f : NULL;
 }
 

@@ -14,6 +14,7 @@ struct ws_formula_tensor {
   const void *data;
   enum ws_ref_type type;
   int rank;
+  const char *dim[4];          /* names of run-time dims, NULL where fixed or not known */
   int64_t shape[4], stride[4]; /* bytes */
 };
 

@@ -45,6 +45,14 @@ static void fail(struct groups *g, struct ws_pos pos, const char *code, const ch
   g->failed = true;
 }
 
+/* The fills in flight, for a message: "k, v". */
+static const char *in_flight(struct groups *g, const struct queue *q) {
+  struct ws_buf t = {.arena = g->s->arena};
+  for (int i = 0; i < q->n; i++)
+    if (!q->fill[i].waited) ws_buf_printf(&t, "%s`%s`", t.n ? ", " : "", q->fill[i].pipe->name);
+  return t.n ? t.s : "none";
+}
+
 static void commit(struct groups *g, struct ws_act *a) {
   if (!g->open[a->pipe->index % 64]) {
     fail(g, a->src->pos, "not-acquired", ws_fmt(g->s->arena, "`%s` has no acquired slot to commit", a->pipe->name));
@@ -83,11 +91,13 @@ static void branches(struct groups *g, struct ws_act *a) {
     walk(g, a->arms[i].body);
     closed |= known;
     if (any && !same(&after, &g->q))
-      fail(g, a->src->pos, "groups-differ", "the arms of this `if` leave different copies in flight");
+      fail(g, a->src->pos, "groups-differ", ws_fmt(g->s->arena, "the arms of this `if` leave different copies in flight (%s; %s): wait for every fill that was committed",
+                                                   in_flight(g, &after), in_flight(g, &g->q)));
     after = g->q, any = true;
   }
   if (!closed && !same(&before, &after))
-    fail(g, a->src->pos, "groups-differ", "copies in flight differ by whether this `if` is taken");
+    fail(g, a->src->pos, "groups-differ", ws_fmt(g->s->arena, "copies in flight differ by whether this `if` is taken (%s; %s): wait for every fill that was committed",
+                                                 in_flight(g, &after), in_flight(g, &before)));
   g->q = after;
 }
 
@@ -98,7 +108,8 @@ static void loop(struct groups *g, struct ws_act *a) {
   if (!a->iter->list) {
     if (g->q.n) fail(g, a->src->pos, "groups", ws_fmt(g->s->arena, "a work tile ends with a fill of `%s` in flight", g->q.fill[0].pipe->name));
   } else if (!once && !same(&before, &g->q))
-    fail(g, a->src->pos, "groups-differ", "an iteration leaves other copies in flight than it found: a wait or a commit is missing or doubled");
+    fail(g, a->src->pos, "groups-differ", ws_fmt(g->s->arena, "an iteration finds these copies in flight: %s, and leaves these: %s; each fill of a ring needs one commit and one wait an iteration",
+                                                 in_flight(g, &before), in_flight(g, &g->q)));
 }
 
 static void walk(struct groups *g, struct ws_acts *acts) {

@@ -1,0 +1,49 @@
+/* The `reference:` of a spec, checked where it stands: names, functions, indices. `run` evaluates it later from the manifest. */
+#include "lower.h"
+#include "manifest.h"
+#include "problem/formula.h"
+
+static void check(struct ws_schedule *s, const struct ws_expr *e, const struct ws_formula_tensor *tensors, size_t n) {
+  if (e) ws_formula_compile(ws_with_params(s, e), tensors, n, s->arena, s->diags);
+}
+
+bool ws_lower_rule(struct ws_schedule *s) {
+  const struct ws_rule_decl *r = &s->doc->reference;
+  size_t before = s->diags->errors, n = 0;
+  struct ws_formula_tensor *tensors = WS_NEW_N(s->arena, struct ws_formula_tensor, s->ntensors);
+  for (int i = 0; i < s->ntensors; i++) {
+    const struct ws_tensor *t = &s->tensors[i];
+    if (t->out || t->workspace || t->ndims > 4) continue; /* what a kernel writes is no part of its reference */
+    tensors[n] = (struct ws_formula_tensor){.name = t->name, .rank = t->ndims};
+    for (int k = 0; k < t->ndims; k++) tensors[n].dim[k] = t->dim[k];
+    n++;
+  }
+  check(s, r->score, tensors, n);
+  check(s, r->visible, tensors, n);
+  check(s, r->sink, tensors, n);
+  return s->diags->errors == before;
+}
+
+struct writes {
+  const struct ws_tensor *tensor;
+  bool found;
+};
+
+static void write_of(void *ctx, struct ws_act *a) {
+  struct writes *w = ctx;
+  w->found |= a->to && a->to->tensor == w->tensor;
+}
+
+/* A workspace that nobody writes is an input whose declaration forgot to say so. */
+bool ws_lower_workspaces(struct ws_schedule *s) {
+  bool good = true;
+  for (int i = 0; i < s->ntensors; i++) {
+    struct writes w = {.tensor = &s->tensors[i]};
+    if (!w.tensor->workspace || !w.tensor->used) continue;
+    for (int k = 0; k < s->nprograms; k++) ws_each_act(s->programs[k].body, write_of, &w);
+    if (w.found) continue;
+    ws_error(s->diags, w.tensor->pos, "workspace", "nothing writes the workspace `%s`: `input: true` makes it a tensor that the caller fills", w.tensor->name);
+    good = false;
+  }
+  return good;
+}
