@@ -43,6 +43,8 @@ static struct copy_map *copy_map(struct lower *l, const char *name, int rows, in
     ws_error(l->diags, pos, "not-lowered", "a copy of rows of %u bytes by %d threads: rows are a multiple of 16 bytes, with a unit of 16 bytes a thread",
              cols * ws_type_bits(t) / 8, threads);
     m->units = m->whole = m->rows_pass = m->passes = 1;
+    m->name = m->row = m->clip = m->unit_bytes = "0"; /* the error is said; what follows only must not fall */
+    for (int x = 0; x < 8; x++) m->smem[x] = "0";
     return m;
   }
   m->rows_pass = threads / units < rows ? threads / units : rows;
@@ -102,7 +104,7 @@ static struct pointer *pointer(struct lower *l, const struct ws_mem *m, const st
   p->pass = ws_lower_named(l, WS_REG_B64, "%s_pass", name);
   /* A block is a whole number of passes where rows_pass divides it: then its step needs no register of its own. */
   p->passes = m->block && m->block_rows % map->rows_pass == 0 ? m->block_rows / map->rows_pass : 1;
-  p->block = p->passes > 1 || !m->block ? p->pass : ws_lower_named(l, WS_REG_B64, "%s_block", name);
+  p->block = p->passes > 1 || !m->block ? p->pass : ws_lower_named(l, WS_REG_B64, "%s_step", name);
   int row = t->row_dim;
   struct ws_buf *old = ws_lower_hoist(l, p->life.everywhere ? l->tile_start : NULL);
   ws_lower_comment(l, "global address of this thread's first unit of %s, and bytes to the rows of the next pass", t->name);

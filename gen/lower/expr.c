@@ -48,7 +48,12 @@ static bool integer(const struct ws_node *x) { return x->type == WS_I32 || (x->k
 
 const char *ws_eval_predicate(struct eval *ev, const struct ws_node *x, int e) {
   struct lower *l = ev->l;
+  if (x->kind == WS_N_REDUCE) return ws_lower_vote(l, x);
   const char *p = ws_lower_temp(l, WS_REG_PRED);
+  if (x->kind == WS_N_CONST) {
+    OP(l, "compare_s32", "ne", p, x->value != 0 ? "1" : "0", "0");
+    return p;
+  }
   if (x->fn == WS_F_AND || x->fn == WS_F_OR) {
     const char *a = ws_eval_predicate(ev, x->arg[0], e), *b = ws_eval_predicate(ev, x->arg[1], e);
     OP(l, x->fn == WS_F_AND ? "and_pred" : "or_pred", p, a, b);

@@ -109,7 +109,7 @@ static void list_copies(struct lower *l, struct ws_act *a) {
   const struct ws_iter *it = a->iter;
   bool down = it->descending;
   struct list_bounds b = ws_list_bounds(l, it->list, it->from);
-  const char *j = ws_lower_named(l, WS_REG_B32, "%s", it->name), *step = down ? "-1" : "1";
+  const char *j = ws_lower_named(l, WS_REG_B32, "%s_block", it->name), *step = down ? "-1" : "1";
   struct iter_state *st = &l->iter[it->index];
   *st = (struct iter_state){.index = j, .masked = UNKNOWN, .first = it->part == WS_FIRST ? YES : UNKNOWN};
   if ((it->part == WS_LAST) == down)

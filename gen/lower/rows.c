@@ -67,6 +67,16 @@ const char *ws_lower_vote(struct lower *l, const struct ws_node *x) {
   return vote;
 }
 
+const char *ws_tile_start(struct lower *l, const struct ws_mem *m) {
+  const char *first = ws_row_origin(l);
+  if (m->block) OP(l, "mul_s32", first = ws_lower_temp(l, WS_REG_B32), ws_uniform_int(l, m->block), ws_lower_int(l, m->block_rows));
+  for (int k = 0; k < 2; k++) {
+    const char *more = k ? m->row_at ? ws_uniform_int(l, m->row_at) : NULL : m->row0 ? ws_lower_int(l, m->row0) : NULL, *d;
+    if (more) OP(l, "add_s32", d = ws_lower_temp(l, WS_REG_B32), first, more), first = d;
+  }
+  return first;
+}
+
 /* --- masks --- */
 
 /* First column, counted from this thread's first, that row slot r may not see: the end of the keys, and for a causal mask
@@ -74,11 +84,8 @@ const char *ws_lower_vote(struct lower *l, const struct ws_node *x) {
 static const char **mask_limits(struct lower *l, const struct ws_node *x, struct extent ex) {
   const struct ws_mem *rows = x->mem, *cols = x->mem2;
   const char **lim = ws_ptx_temps(&l->px, WS_REG_B32, "limit", (size_t)ex.mt * 2), *left = ws_lower_named(l, WS_REG_B32, "keys_left"), *diagonal = NULL;
-  const char *first = ws_lower_temp(l, WS_REG_B32);
-  OP(l, "mul_s32", first, ws_uniform_int(l, cols->block), ws_lower_int(l, cols->block_rows));
-  if (cols->row0) OP(l, "add_s32", first, first, ws_lower_int(l, cols->row0));
-  if (cols->row_at) OP(l, "add_s32", first, first, ws_uniform_int(l, cols->row_at));
-  OP(l, "mask_keys", left, first);
+  const char *first = ws_tile_start(l, cols);
+  OP(l, "mask_keys", left, ws_lower_extent(l, cols->tensor->dim[cols->tensor->row_dim]), first);
   if (l->s->causal) OP(l, "mask_diagonal", diagonal = ws_lower_named(l, WS_REG_B32, "to_diagonal"), ws_acc_row(l, ws_warp_rows(l, x->rows)), first);
   if (diagonal && rows->row_at) OP(l, "add_s32", diagonal, diagonal, ws_uniform_int(l, rows->row_at));
   const char **of = WS_NEW_N(l->arena, const char *, ex.mt * 2);
@@ -115,16 +122,6 @@ bool ws_mask_is_nothing(const struct lower *l, const struct ws_node *x) {
 }
 
 /* --- positions: rowpos(G), colpos(G): where the rows of a global tile lie along its dim --- */
-
-const char *ws_tile_start(struct lower *l, const struct ws_mem *m) {
-  const char *first = ws_row_origin(l);
-  if (m->block) OP(l, "mul_s32", first = ws_lower_temp(l, WS_REG_B32), ws_uniform_int(l, m->block), ws_lower_int(l, m->block_rows));
-  for (int k = 0; k < 2; k++) {
-    const char *more = k ? m->row_at ? ws_uniform_int(l, m->row_at) : NULL : m->row0 ? ws_lower_int(l, m->row0) : NULL, *d;
-    if (more) OP(l, "add_s32", d = ws_lower_temp(l, WS_REG_B32), first, more), first = d;
-  }
-  return first;
-}
 
 struct tile ws_lower_positions(struct lower *l, const struct ws_node *x, const struct tile *into) {
   bool rows = x->kind == WS_N_ROWPOS;

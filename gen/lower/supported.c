@@ -22,7 +22,14 @@ static const char *node_reason(const struct ws_node *x) {
   case WS_N_RANK: return "the rank of a CTA";
   case WS_N_COORD: return "a coordinate of the work tile";
   case WS_N_QUERY: return "a function of the work tile";
-  case WS_N_REDUCE: return x->fn == WS_F_COLMAX || x->fn == WS_F_COLSUM ? "a reduction along columns" : NULL;
+  case WS_N_OP:
+    if (x->fn != WS_F_CAST) return NULL;
+    if (ws_type_bits(x->arg[0]->type) < 32) return "16-bit values in arithmetic";
+    return x->type == WS_F32 || x->type == WS_F16 || x->type == WS_BF16 ? NULL : "a cast to this type";
+  case WS_N_VAR: return x->type == WS_BOOL ? "a condition that is kept in a name" : NULL;
+  case WS_N_REDUCE:
+    if (x->fn >= WS_F_ROWMAX && x->fn <= WS_F_ROWPART && x->arg[0]->cols == 1) return "a reduction of what has one value a row already";
+    return x->fn == WS_F_COLMAX || x->fn == WS_F_COLSUM ? "a reduction along columns" : NULL;
   default: return NULL;
   }
 }
@@ -45,8 +52,23 @@ static void check_mem(struct scan *c, const struct ws_mem *m) {
   if (m->col_at && m->space != WS_GLOBAL) refuse(c, m->pos, "columns of shared memory that depend on the instance");
   if (m->handle && m->handle->element_at) refuse(c, m->pos, "a slot of a ring that depends on the instance");
   if (coords || given) refuse(c, m->pos, coords ? "a table or counter of i32" : "a tile by coordinates");
+  if (m->space == WS_SMEM && (m->row0 % 8 || (m->col0 && (m->col0 % 8 || m->cols % 8)))) refuse(c, m->pos, "a part that starts inside of 8 rows or 8 columns");
+  if (m->space == WS_GLOBAL && m->col0 % 8) refuse(c, m->pos, "a part that starts inside of 8 columns");
   check_node(c, m->block);
   check_node(c, m->col_block);
+}
+
+/* A block further on in the list has to be there. */
+static bool unguarded(const struct ws_act *a) {
+  const struct ws_node *b = a->kind == WS_S_LOAD && !a->when ? a->from->block : NULL;
+  return b && b->kind == WS_N_NEXT && b->count != 0;
+}
+
+/* 16-byte units need whole ones. */
+static bool split_units(const struct ws_act *a) {
+  if (a->kind != WS_S_LOAD && (a->kind != WS_S_STORE || !a->from)) return false;
+  const struct ws_mem *g = a->kind == WS_S_LOAD ? a->from : a->to;
+  return (long)g->cols * ws_type_bits(g->tensor->type) % 128 || (long)g->col0 * ws_type_bits(g->tensor->type) % 128;
 }
 
 /* --- statements --- */
@@ -71,6 +93,7 @@ static const char *act_reason(const struct ws_act *a) {
   case WS_S_ASSIGN: return a->handle ? "a second name for a slot" : a->dst_part.given ? "an assignment to a part of a register tile" : NULL;
   case WS_S_PRODUCT: return a->a_mem && a->a_mem->transposed ? "a transposed left operand" : NULL;
   case WS_S_LOAD: return a->from->transposed || a->to->transposed ? "a transposing load" : NULL;
+  case WS_S_STORE: case WS_S_WRITE: return a->to->transposed || (a->from && a->from->transposed) ? "a transposing store" : NULL;
   default: return NULL;
   }
 }
@@ -85,6 +108,7 @@ static const char *option_reason(const struct ws_act *a) {
 static void check_layout(struct scan *c, const struct ws_act *a) {
   if ((a->kind != WS_S_STORE && a->kind != WS_S_WRITE) || !a->value || a->value->kind == WS_N_CONST) return;
   enum ws_layout l = a->value->layout;
+  if (a->value->cols == 1 && a->value->rows > 1 && a->value->type != WS_F32) refuse(c, a->value->pos, "moving a row vector of 16 bits to memory");
   if (l != WS_L_ACC && l != WS_L_COPY) refuse(c, a->value->pos, ws_fmt(c->s->arena, "moving layout `%s` to memory", ws_layout_name(l)));
 }
 
@@ -95,6 +119,9 @@ static void check_act(void *ctx, struct ws_act *a) {
   if (option) refuse(c, a->src->pos, option);
   if (a->kind == WS_S_FOR && !a->iter->list && c->work_loops++) refuse(c, a->src->pos, "a second loop over `work`");
   if (a->element_at) refuse(c, a->src->pos, "an element that depends on the instance");
+  if (!why && split_units(a)) refuse(c, a->src->pos, "a copy of rows that are no whole units of 16 bytes");
+  if (!why && unguarded(a))
+    ws_error(c->s->diags, a->from->block->pos, "unguarded", "the list may end before this block: `when has_next(%s, %d)`", a->from->block->iter->name, a->from->block->count);
   if (!why) check_layout(c, a);
   check_node(c, a->value);
   check_node(c, a->a);
@@ -140,6 +167,7 @@ bool ws_lower_supports(struct ws_schedule *s) {
   struct scan c = {.s = s};
   size_t before = s->diags->errors;
   check_problem(&c);
+  if (!strcmp(s->name, "_")) ws_error(s->diags, s->doc->schedule_pos, "name", "`_` is no name for a kernel in PTX");
   check_roles(&c);
   check_buffers(&c);
   for (int i = 0; i < s->nprograms; i++) {

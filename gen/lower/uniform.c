@@ -13,7 +13,9 @@ static const struct iter_state *state(const struct lower *l, const struct ws_nod
 const char *ws_uniform_int(struct lower *l, const struct ws_node *x) {
   const char *d;
   switch (x->kind) {
-  case WS_N_CONST: return ws_lower_int(l, (long)x->value);
+  case WS_N_CONST:
+    if (x->value == (double)(long)x->value && x->value > -1e9 && x->value < 1e9) return ws_lower_int(l, (long)x->value);
+    break;
   case WS_N_ITER: return state(l, x)->index;
   case WS_N_INSTANCE: return l->prog->count == 1 ? ws_lower_int(l, l->prog->first) : "%instance";
   case WS_N_RANK: return "0";
@@ -110,7 +112,9 @@ const char *ws_uniform_pred(struct lower *l, const struct ws_node *x, bool *nega
     const char *next = ws_uniform_int(l, &(struct ws_node){.kind = WS_N_NEXT, .iter = x->iter, .count = x->count});
     return x->iter->descending ? compare(l, "ge", next, b.begin) : compare(l, "lt", next, b.end);
   }
-  case WS_N_REDUCE: return ws_lower_vote(l, x);
+  case WS_N_REDUCE:
+    if (x->fn == WS_F_ANY || x->fn == WS_F_ALL) return ws_lower_vote(l, x);
+    break;
   case WS_N_IS_FIRST: return at_end(l, x, true);
   case WS_N_IS_LAST: return at_end(l, x, false);
   case WS_N_IS_MASKED: return in_mask(l, x);

@@ -53,7 +53,8 @@ static void for_loop(struct ws_scope *sc, const struct ws_stmt *st, struct ws_ac
   struct ws_iter *it = ws_resolve_list(sc, st->list, st->var, st->var_pos);
   if (!it) return;
   const char *as;
-  if (ws_name_taken(sc, st->var, &as) || (ws_find_var(sc, st->var) && (as = "a register tile"))) {
+  if (ws_name_taken(sc, st->var, &as) || (ws_find_var(sc, st->var) && (as = "a register tile")) ||
+      (ws_find_iter(sc, st->var) && (as = "the variable of a loop around this one"))) {
     ws_error(s->diags, st->var_pos, "assign", "`%s` is %s: a loop variable needs another name", st->var, as);
     return;
   }

@@ -34,6 +34,7 @@ static void problem_tensor(struct ws_schedule *s, const struct ws_problem_tensor
   bool fixed = !strcmp(d->type, "f32") || !strcmp(d->type, "i32");
   if (!strcmp(d->type, "i32")) t->type = WS_I32, t->coords = true;
   if (ty && ty->kind == WS_ST_TYPE) t->type = ty->type;
+  if (!fixed && ty && ty->kind != WS_ST_TYPE) ws_error(s->diags, param_pos(s, d->type), "param-type", "parameter `%s` is an element type of problem `%s`", d->type, p->name);
   if (!fixed && !ty) ws_error(s->diags, s->doc->pos, "problem", "problem `%s` needs a parameter `%s`", p->name, d->type);
   for (int k = 0; k < WS_PROBLEM_DIMS && d->dims[k]; k++, t->ndims++) {
     const char *dim = d->dims[k];
@@ -45,6 +46,7 @@ static void problem_tensor(struct ws_schedule *s, const struct ws_problem_tensor
     } else if (v && v->kind == WS_ST_INT)
       t->fixed[k] = v->i;
     else if (!strncmp(dim, "head_dim", 8)) {
+      if (v) ws_error(s->diags, param_pos(s, dim), "param-type", "parameter `%s` is an extent of problem `%s`: an integer", dim, p->name);
       if (!v) ws_error(s->diags, s->doc->pos, "problem", "problem `%s` needs a parameter `%s`", p->name, dim);
       t->fixed[k] = 1;
     } else
