@@ -71,6 +71,7 @@ struct kernel {
   uint32_t shared_base, shared_static; /* first address and bytes of static shared memory */
   uint32_t shared_dynamic;      /* address of dynamic shared memory */
   bool uses_dynamic;
+  char *warnings;               /* lines of registers that may be read before they are written, or NULL */
 };
 
 /* Decodes an entry. On failure returns NULL with a CUDA result in *code and a message in err. */

@@ -28,4 +28,27 @@ size_t wsemuLastMessage(char *out, size_t n);
  * Returns 0, or 1 for an unknown name or value. cuInit reads them once from the environment: WSEMU_SCHEDULE,
  * WSEMU_THREADS, WSEMU_WATCHDOG. */
 int wsemuSetOption(const char *name, const char *value);
+
+struct CUmod_st;
+/* The name of a module's entry number `index`, or NULL; it lives as long as the module. */
+const char *wsemuEntryName(struct CUmod_st *module, unsigned int index);
+struct CUfunc_st;
+/* What is suspicious about a kernel that has been decoded (launched or asked for an attribute), one line each: registers
+ * that may be read before they are written. Copies at most n bytes with the terminator, returns the full length. */
+size_t wsemuWarnings(struct CUfunc_st *function, char *out, size_t n);
+struct wsemu_param { /* one parameter of a kernel */
+  uint64_t bytes;
+  int floating, array; /* declared with a floating-point type; declared as an array */
+  char name[128], type[16];
+};
+/* Returns 0, or 1 when there is no such function or parameter. */
+int wsemuGetParam(struct CUfunc_st *function, unsigned int index, struct wsemu_param *out);
+
+/* What of a module the emulator cannot run: one line a statement ("kernel 'k': LINE:COL: why: 'name'"), without launching
+ * anything. Copies at most n bytes with the terminator; *length is the full length. Returns the number of kernels that
+ * would be refused, or -1 when the text does not parse (the line says where). */
+int wsemuListUnsupported(const char *ptx, char *out, size_t n, size_t *length);
+
+/* The instruction table as Markdown. Copies at most n bytes with the terminator, returns the full length. */
+size_t wsemuCoverage(char *out, size_t n);
 #endif
