@@ -214,7 +214,21 @@ static void left_over(struct warp *p, const struct op *o, const char *what) {
   note(p->w, f, o->act->src->pos, "nothing waits for it: `await` it before the end");
 }
 
+/* A slot that is acquired and never filled moves the ring on: the next fill is not where its reader looks. */
+static void never_committed(struct warp *p, const struct actor *a) {
+  const struct ws_schedule *s = p->w->s;
+  for (int i = 0; a->comp >= 0 && i < s->npipelines; i++)
+    for (int el = 0; el < s->pipelines[i].count; el++) {
+      const int *k = &a->position[(p->w->element0[i] + el) * COUNTERS];
+      if (s->pipelines[i].by == WS_BY_TMA || k[C_ACQUIRE] == k[C_COMMIT]) continue;
+      struct finding *f = report(p->w, p->p->decl->pos, "ring", "%s acquires %d slots of `%s` and commits %d", role_name(p), k[C_ACQUIRE], s->pipelines[i].name, k[C_COMMIT]);
+      note(p->w, f, s->pipelines[i].decl->name.pos, "%s; each acquired slot is filled and committed once", where(p));
+    }
+}
+
 void program_end(struct warp *p) {
+  never_committed(p, &p->all);
+  never_committed(p, &p->lead);
   left_over(p, p->stores, "this store still reads shared memory");
   left_over(p, p->products, "this product is in flight");
   left_over(p, p->copies, "this copy is in flight");

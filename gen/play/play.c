@@ -10,11 +10,15 @@ const char *ws_verdict_name(enum ws_verdict v) {
 
 /* --- one run --- */
 
+/* In turn, one statement each: what stands early in the programs happens early, and findings name the later place. */
 static bool go_on(struct world *w) {
-  bool moved = false;
-  for (int i = 0; i < w->nwarps; i++)
-    while (!w->failed && !w->warp[i].done && step(&w->warp[i])) moved = true;
-  return moved;
+  bool any = false;
+  for (bool moved = true; moved && !w->failed;) {
+    moved = false;
+    for (int i = 0; i < w->nwarps && !w->failed; i++)
+      if (!w->warp[i].done && step(&w->warp[i])) moved = any = true;
+  }
+  return any;
 }
 
 /* A copy's bytes are arrivals, too: they must not come in the phase before theirs. */
@@ -121,9 +125,16 @@ static void drop_content(struct findings *f) {
   if (other) f->n = n;
 }
 
+enum { MOST_EVENTS = 4000000 };
+
 static void all_runs(struct play *y, struct findings *f, bool issue_order) {
+  long start = y->r.events;
   for (int i = 0; i < y->x.n && !f->errors; i++)
     for (int mode = 0; mode < (f->votes || f->masked ? 2 : 1) && !f->errors; mode++) {
+      if (y->r.events - start > MOST_EVENTS) {
+        if (f->nincomplete < 16) f->incomplete[f->nincomplete++] = "0: the programs are too long: not all trip counts were played";
+        return;
+      }
       struct world *w = world_new(y->s, &y->run, f, y->x.trips[i], y->x.tiles[i], mode, issue_order);
       run(w);
       y->r.events += w->events, y->r.runs++;

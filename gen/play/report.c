@@ -60,6 +60,7 @@ struct finding *report(struct world *w, struct ws_pos pos, const char *code, con
 
 void note(struct world *w, struct finding *f, struct ws_pos pos, const char *fmt, ...) {
   if (!f || f->nnotes == (int)(sizeof f->note / sizeof *f->note)) return;
+  if (pos.line == f->pos.line && pos.col == f->pos.col) pos = (struct ws_pos){0}; /* the line is shown once */
   va_list ap;
   va_start(ap, fmt);
   f->note[f->nnotes++] = (struct finding_note){pos, ws_vfmt(w->found->arena, fmt, ap)};
@@ -95,7 +96,7 @@ static void remedy(struct warp *p, struct finding *f, const struct touch *old, e
   if (one_warp) note(w, f, pos, "lanes of one warp: their layouts differ, so one lane touches what another one did; `sync warp` has to stand between");
   else if (old->op && old->op->kind == OP_CP_ASYNC && !old->op->waited) note(w, f, pos, "`wait %s` has to stand before this", ring_of(old->op));
   else if (old->op && old->op->kind == OP_CP_ASYNC)
-    note(w, f, pos, "`wait %s` tells a thread of its own copies only: a `sync%s` has to stand between it and this", ring_of(old->op), old->who == p ? " warp" : "");
+    note(w, f, pos, "`wait %s` tells a thread of its own copies only: a `sync%s` has to stand between it and this", ring_of(old->op), p->role->warps == 1 && old->who == p ? " warp" : "");
   else if (old->op && old->op->kind == OP_TMA && old->kind != ACC_READ) note(w, f, pos, "`wait %s` has to stand before this", ring_of(old->op));
   else if (old->op && old->op->kind == OP_WGMMA) note(w, f, pos, "`await` the product, and let the release or barrier follow it");
   else if (old->op && old->op->kind == OP_TCGEN05) note(w, f, pos, "a `commit` behind the product, and a wait for its barrier before this");
@@ -104,8 +105,16 @@ static void remedy(struct warp *p, struct finding *f, const struct touch *old, e
   else note(w, f, pos, "a `sync`, or an arrival there and a wait here, has to stand between");
 }
 
+/* The two places of a race in the other order, which another warp found. */
+static bool known(const struct findings *x, struct ws_pos here, struct ws_pos there) {
+  for (int i = 0; i < x->n; i++)
+    if (!strcmp(x->f[i].code, "race") && x->f[i].pos.line == there.line && x->f[i].nnotes && x->f[i].note[0].pos.line == here.line) return true;
+  return false;
+}
+
 void report_race(struct warp *p, const struct touch *old, enum access kind, const struct op *op, const struct region *r) {
   struct world *w = p->w;
+  if (known(w->found, p->at->src->pos, old->act->src->pos)) return;
   struct finding *f = report(w, p->at->src->pos, "race", "%s of %s is not ordered after the %s on line %u", kind == ACC_READ ? "this read" : "this write", mem_name(w, r), verb(old->kind), old->act->src->pos.line);
   note(w, f, old->act->src->pos, "the %s, by %s", verb(old->kind), who(old->who, old->op));
   note(w, f, p->at->src->pos, "here by %s; %s", who(p, op), where(p));

@@ -33,9 +33,7 @@ static void arrive(struct warp *p, const struct ws_act *a, const void *thing, en
 static void commit_products(struct warp *p, const struct ws_act *a, const void *thing, enum side side, int element, int slot, enum ws_barrier_scope scope) {
   struct world *w = p->w;
   struct commit *c = WS_NEW(w->arena, struct commit), **end = &p->commits;
-  if (!p->tensor) {
-    report(w, a->src->pos, "commit", "no product was issued before this commit: it covers nothing");
-  }
+  if (!p->tensor) report(w, a->src->pos, "commit", "no product was issued before this commit: it covers nothing");
   *c = (struct commit){.clock = knowledge(p, false), .act = a};
   for (const struct op *o = p->tensor; o; o = o->next) join(w, &c->clock, &o->clock);
   int cta[2];
@@ -219,7 +217,10 @@ bool synchronise(struct warp *p, const struct ws_act *a) {
   case WS_S_WAIT: return a->pipe ? wait_ring(p, a, el) : wait_barrier(p, a, el);
   case WS_S_COMMIT:
     if (a->pipe) commit_ring(p, a, el);
-    else commit_products(p, a, a->barrier, SIDE_BARRIER, el, 0, a->barrier->scope);
+    else {
+      int *k = counter_of(p, a, el, C_COMMIT), n = a->barrier->stages > 0 ? a->barrier->stages : 1;
+      commit_products(p, a, a->barrier, SIDE_BARRIER, el, (*k)++ % n, a->barrier->scope);
+    }
     return true;
   case WS_S_RELEASE: return release(p, a, el), true;
   case WS_S_ARRIVE: return arrive_barrier(p, a, el);

@@ -124,7 +124,7 @@ static int bound(const struct ws_schedule *s, int warps, int ctas, int products)
     n += ctas * b->count * (b->named ? (b->ids ? b->ids : 1) : b->stages > 0 ? b->stages : 1);
   }
   for (int i = 0; i < s->nroles; i++) n += ctas * (s->roles[i].count + 1);
-  return n + products * ctas * 4;
+  return n + products * ctas * 16;
 }
 
 static void new_actor(struct world *w, struct actor *a) {

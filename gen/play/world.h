@@ -178,7 +178,7 @@ struct finding {
   int nnotes;
 };
 
-enum { MAX_TILES = 8, MAX_FINDINGS = 24 };
+enum { MAX_TILES = 8, MAX_FINDINGS = 12 };
 
 struct world {
   const struct ws_schedule *s;

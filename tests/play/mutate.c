@@ -1,8 +1,10 @@
-/* Mutants of a schedule. Each line that synchronises, copies or writes is dropped, doubled or swapped with the statement below it;
- * what the model or the player refuses is caught. The survivors are printed, one a line, to be held against a list of those that
- * are harmless and why.
+/* Mutants of a schedule. Each statement that synchronises is dropped or doubled, and swapped with the statement below it, as is
+ * a statement above one. What the model or the player refuses is caught; a mutant that survives has to be in the list of those
+ * that are harmless, which says why. It is built for several values of its parameters and survives where all of them do.
  *
- *   mutate [-q N] SPEC...     -q: every N-th mutant only */
+ *   mutate [-v] [-q N] LIST SPEC...     -q: every N-th mutant only; -v: all mutants and what found them
+ * Exit code 1 when a survivor is not in the list. */
+#include <fnmatch.h>
 #include "play/play.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +25,56 @@ struct text {
   size_t n;
 };
 struct tally {
-  long made, by_model, by_player, survived;
+  long made, by_model, by_player, survived, unexplained;
+};
+
+/* A line of the list: SPEC | how | statement | statement below | why. Patterns of fnmatch; a # starts a comment. */
+struct rule {
+  char *field[5];
+};
+static struct rule rules[512];
+static size_t nrules;
+
+static char *trim(char *s) {
+  while (*s == ' ') s++;
+  for (size_t n = strlen(s); n && s[n - 1] == ' '; n--) s[n - 1] = 0;
+  return s;
+}
+
+static bool read_rules(char *text) {
+  for (char *line = text, *next; line && *line; line = next) {
+    next = strchr(line, '\n');
+    if (next) *next++ = 0;
+    if (*line == '#' || !*trim(line)) continue;
+    if (nrules == sizeof rules / sizeof *rules) return false;
+    struct rule *r = &rules[nrules++];
+    for (int i = 0; i < 5; i++) {
+      if (!line) return false;
+      char *bar = i < 4 ? strchr(line, '|') : NULL;
+      if (i < 4 && !bar) return false;
+      if (bar) *bar = 0;
+      r->field[i] = trim(line);
+      line = bar ? bar + 1 : NULL;
+    }
+  }
+  return true;
+}
+
+static const char *why(const char *spec, const char *how, const char *first, const char *second) {
+  const char *x[4] = {spec, how, first, second};
+  for (size_t i = 0; i < nrules; i++) {
+    int k = 0;
+    while (k < 4 && !fnmatch(rules[i].field[k], x[k], 0)) k++;
+    if (k == 4) return rules[i].field[4];
+  }
+  return NULL;
+}
+
+/* Values of parameters: code that one of them leaves out is in another. */
+static const struct ws_define variants[][2] = {
+    {{NULL, NULL}, {NULL, NULL}},
+    {{"q_registers", "true"}, {"stages", "3"}},
+    {{"lazy", "false"}, {"readback", "16"}},
 };
 
 static bool starts(const struct line *l, const char *word) {
@@ -78,8 +129,14 @@ static size_t build(const struct text *t, enum how how, size_t at, char *out) {
   return n;
 }
 
-/* 0: survived; 1: refused by the model; 2: by the player. */
-static int judge(const char *text, size_t n, const char **word) {
+static bool has_param(const struct ws_document *d, const char *name) {
+  for (size_t i = 0; name && i < d->nparams; i++)
+    if (!strcmp(d->params[i].name, name)) return true;
+  return false;
+}
+
+/* 0: survived; 1: refused by the model; 2: by the player; 3: the variant is that of the defaults. */
+static int judge_variant(const char *text, size_t n, const struct ws_define *v, const char **word) {
   struct ws_arena a = {0};
   struct ws_source src = {"mutant", text, n};
   struct ws_diags d = {.arena = &a, .source = &src};
@@ -89,7 +146,15 @@ static int judge(const char *text, size_t n, const char **word) {
   struct ws_spec *spec = ws_spec_read(&src, &a, &d);
   if (!spec || d.errors) result = 1;
   for (size_t i = 0; spec && !result && i < spec->ndocs; i++) {
-    struct ws_schedule *s = ws_schedule_build(&spec->docs[i], &src, NULL, NULL, 0, &a, &d);
+    struct ws_define mine[2];
+    size_t k = 0;
+    for (int x = 0; x < 2; x++)
+      if (has_param(&spec->docs[i], v[x].name)) mine[k++] = v[x];
+    if (v[0].name && !k) {
+      result = 3;
+      break;
+    }
+    struct ws_schedule *s = ws_schedule_build(&spec->docs[i], &src, NULL, mine, k, &a, &d);
     if (!s) result = 1;
     struct ws_play_options opt = {0};
     if (s && ws_play(s, &opt, &a, &d).verdict != WS_CLEAN) result = 2;
@@ -100,18 +165,35 @@ static int judge(const char *text, size_t n, const char **word) {
   return result;
 }
 
+static int judge(const char *text, size_t n, const char **word) {
+  for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
+    int r = judge_variant(text, n, variants[i], word);
+    if (r == 1 || r == 2) return r;
+  }
+  return 0;
+}
+
+static void statement(const struct line *l, char *out, size_t size) {
+  size_t end = l->n;
+  const char *hash = memchr(l->s, '#', l->n);
+  if (hash) end = (size_t)(hash - l->s);
+  while (end && (l->s[end - 1] == ' ' || l->s[end - 1] == '\n')) end--;
+  snprintf(out, size, "%.*s", (int)(end - l->indent - 2), l->s + l->indent + 2);
+}
+
 static void mutant(const struct text *t, enum how how, size_t at, struct tally *y, char *out, bool verbose) {
   const char *word;
   size_t n = build(t, how, at, out);
   int r = judge(out, n, &word);
   y->made++, y->by_model += r == 1, y->by_player += r == 2, y->survived += r == 0;
   if (r && !verbose) return;
-  const struct line *l = &t->line[at];
-  size_t end = l->n;
-  const char *hash = memchr(l->s, '#', l->n);
-  if (hash) end = (size_t)(hash - l->s);
-  while (end && (l->s[end - 1] == ' ' || l->s[end - 1] == '\n')) end--;
-  printf("%s:%zu: %s: %.*s%s%s\n", t->name, at + 1, how_names[how], (int)(end - l->indent - 2), l->s + l->indent + 2, verbose ? " -> " : "", verbose ? word : "");
+  char first[512], second[512] = "", name[128];
+  statement(&t->line[at], first, sizeof first);
+  if (how == SWAP) statement(&t->line[at + 1], second, sizeof second);
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(t->name, "."), t->name);
+  const char *reason = r ? word : why(name, how_names[how], first, second);
+  if (!reason) y->unexplained++;
+  if (!reason || verbose) printf("%s | %s | %s | %s | %s\n", name, how_names[how], first, second, reason ? reason : "?");
 }
 
 static void spec(const struct text *t, size_t every, struct tally *y, bool verbose) {
@@ -130,15 +212,19 @@ static void spec(const struct text *t, size_t every, struct tally *y, bool verbo
 
 int main(int argc, char **argv) {
   size_t every = 1;
-  bool verbose = false;
+  bool verbose = false, list = false;
   struct tally y = {0};
+  static struct text t, rules_text;
   for (int i = 1; i < argc; i++) {
-    static struct text t;
     if (!strcmp(argv[i], "-v")) verbose = true;
     else if (!strcmp(argv[i], "-q") && i + 1 < argc) every = strtoul(argv[++i], NULL, 10);
-    else if (!read_text(&t, argv[i])) return fprintf(stderr, "%s: cannot be read\n", argv[i]), 2;
-    else spec(&t, every ? every : 1, &y, verbose), free(t.s);
+    else if (!read_text(list ? &t : &rules_text, argv[i])) return fprintf(stderr, "%s: cannot be read\n", argv[i]), 2;
+    else if (!list) {
+      list = true;
+      if (!read_rules(rules_text.s)) return fprintf(stderr, "%s: a line needs five fields\n", argv[i]), 2;
+    } else spec(&t, every ? every : 1, &y, verbose), free(t.s);
   }
-  fprintf(stderr, "%ld mutants: %ld refused by the model, %ld by the player, %ld survived\n", y.made, y.by_model, y.by_player, y.survived);
-  return 0;
+  free(rules_text.s);
+  fprintf(stderr, "%ld mutants: %ld refused by the model, %ld by the player, %ld harmless, %ld unexplained\n", y.made, y.by_model, y.by_player, y.survived - y.unexplained, y.unexplained);
+  return y.unexplained > 0 || !y.made;
 }
