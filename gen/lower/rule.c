@@ -31,7 +31,8 @@ struct writes {
 
 static void write_of(void *ctx, struct ws_act *a) {
   struct writes *w = ctx;
-  w->found |= a->to && a->to->tensor == w->tensor;
+  const struct ws_mem *m = a->kind == WS_S_ARRIVE ? a->from : a->to; /* an arrival counts up in memory */
+  w->found |= m && m->tensor == w->tensor;
 }
 
 /* A workspace that nobody writes is an input whose declaration forgot to say so. */
