@@ -113,6 +113,7 @@ struct play {
   struct ws_arena run;           /* of one run; then emptied */
   struct ws_play_result r;
   struct patterns x;
+  struct findings *sequences;    /* of several tiles, where a CTA has one */
 };
 
 /* A slot of foreign bytes makes its content wrong, too: that is no finding of its own. */
@@ -127,10 +128,12 @@ static void drop_content(struct findings *f) {
 
 enum { MOST_EVENTS = 4000000 };
 
-static void all_runs(struct play *y, struct findings *f, bool issue_order) {
+enum which { ALL_PATTERNS, ONE_TILE, SEQUENCES };
+
+static void all_runs(struct play *y, struct findings *f, bool issue_order, enum which which) {
   long start = y->r.events;
   for (int i = 0; i < y->x.n && !f->errors; i++)
-    for (int mode = 0; mode < (f->votes || f->masked ? 2 : 1) && !f->errors; mode++) {
+    for (int mode = which != ALL_PATTERNS && (which == ONE_TILE) != (y->x.tiles[i] == 1) ? 2 : 0; mode < (f->votes || f->masked ? 2 : 1) && !f->errors; mode++) {
       if (y->r.events - start > MOST_EVENTS) {
         if (f->nincomplete < 16) f->incomplete[f->nincomplete++] = "0: the programs are too long: not all trip counts were played";
         return;
@@ -155,27 +158,37 @@ static void describe(struct play *y, const struct findings *f, const struct ws_p
   struct ws_buf b = {.arena = a};
   struct ws_play_result *r = &y->r;
   ws_buf_printf(&b, "protocol: played %d runs, lists of 0 to %d blocks, up to 4 work tiles, %ld statements\n", r->runs, most, r->events);
+  if (r->needs_single) ws_buf_printf(&b, "assumes launch: single, one work tile a CTA; with more, line %u: %s\n", y->sequences->f[0].pos.line, y->sequences->f[0].text);
   if (r->needs_a1) ws_buf_puts(&b, "assumes A1: tcgen05 products of one thread run in issue order, also on different accumulators\n");
   for (int i = 0; i < f->nincomplete; i++) ws_buf_printf(&b, "not modelled: line %s\n", f->incomplete[i]);
   r->notes = b.s;
-  r->verdict = f->errors ? WS_VERDICT_ERROR : f->nincomplete ? WS_INCOMPLETE : r->needs_a1 && opt->strict ? WS_REVIEW : WS_CLEAN;
+  r->verdict = f->errors ? WS_VERDICT_ERROR : f->nincomplete ? WS_INCOMPLETE : (r->needs_a1 || r->needs_single) && opt->strict ? WS_REVIEW : WS_CLEAN;
+}
+
+static void play_all(struct play *y, struct findings *f, struct findings *g) {
+  bool sequences = y->s->persistent;
+  all_runs(y, f, true, sequences ? ALL_PATTERNS : ONE_TILE);
+  if (!f->errors && !sequences) {
+    all_runs(y, y->sequences, true, SEQUENCES);
+    y->r.needs_single = y->sequences->errors > 0;
+  }
+  if (f->errors || y->s->arch < 100) return;
+  all_runs(y, g, false, sequences || !y->r.needs_single ? ALL_PATTERNS : ONE_TILE);
+  y->r.needs_a1 = g->errors > 0;
 }
 
 struct ws_play_result ws_play(const struct ws_schedule *s, const struct ws_play_options *opt, struct ws_arena *a, struct ws_diags *d) {
   struct play *y = WS_NEW(a, struct play);
   struct findings *f = WS_NEW(a, struct findings), *g = WS_NEW(a, struct findings);
-  y->s = s, f->arena = g->arena = a;
+  y->sequences = WS_NEW(a, struct findings);
+  y->s = s, f->arena = g->arena = y->sequences->arena = a;
   int most = opt->most_blocks > 0 ? opt->most_blocks : deepest(s) + 2;
   all_patterns(&y->x, most < 3 ? 3 : most);
   jmp_buf outer; /* memory may run out in either arena: free the inner one first */
   memcpy(&outer, &a->oom, sizeof outer);
   if (setjmp(y->run.oom)) goto out_of_memory;
   if (setjmp(a->oom)) goto out_of_memory;
-  all_runs(y, f, true);
-  if (!f->errors && s->arch >= 100) {
-    all_runs(y, g, false);
-    y->r.needs_a1 = g->errors > 0;
-  }
+  play_all(y, f, g);
   memcpy(&a->oom, &outer, sizeof outer);
   emit(f, d);
   describe(y, f, opt, most, a);

@@ -23,7 +23,8 @@ enum ws_verdict { WS_CLEAN, WS_REVIEW, WS_INCOMPLETE, WS_VERDICT_ERROR };
 const char *ws_verdict_name(enum ws_verdict v); /* clean review incomplete error */
 
 struct ws_play_options {
-  bool strict;          /* what rests on ruling A1 is `review`, not `clean`: tcgen05 products of one thread run in issue order
+  bool strict;          /* what rests on an assumption is `review`, not `clean`: on `launch: single`, where a CTA has one work tile and
+                           need not be ready for another; or on ruling A1: tcgen05 products of one thread run in issue order
                            even when their accumulators differ. PTX promises it for equal accumulators only */
   int most_blocks;      /* longest list of blocks played; 0 = past the deepest ring */
 };
@@ -31,6 +32,7 @@ struct ws_play_options {
 struct ws_play_result {
   enum ws_verdict verdict;
   bool needs_a1;        /* right under A1 only */
+  bool needs_single;    /* right for one work tile a CTA only */
   const char *notes;    /* lines for `check`: what was played, the assumption, what is not modelled */
   long events;          /* statements executed by all agents, over all runs */
   long longest;         /* in the longest run */

@@ -8,6 +8,7 @@
  *   only: K             the next edit is for the K-th place alone (from 1)
  * @NL@ in NEW begins a new line.
  *   clean:              the edited schedule is right: it is the twin of a fault, and there is no .err
+ *   single:             found where a CTA goes on with another work tile only; the schedule has one: `launch: single`
  *   incomplete:         likewise: the player must not call it clean, but has no error either */
 #include "play/play.h"
 #include <dirent.h>
@@ -50,7 +51,7 @@ static int edit(char *text, const char *old, const char *new, int only) {
 
 struct fault {
   char spec[128];
-  bool clean, incomplete;
+  bool clean, incomplete, single;
 };
 
 static bool find_spec(const char *name, char **folders, int n, char *text) {
@@ -87,6 +88,8 @@ static bool apply(char *script, char **folders, int n, struct fault *f, char *te
       f->clean = true;
     else if ((x = after(line, "incomplete:")))
       f->incomplete = true;
+    else if ((x = after(line, "single:")))
+      f->single = true;
     else if ((x = after(line, "replace:")))
       old = x;
     else if ((x = after(line, "with:")) || (x = after(line, "drop:"))) {
@@ -106,6 +109,7 @@ static bool play(const char *text, const struct fault *f, char *said) {
   struct ws_source src = {f->spec, text, strlen(text)};
   struct ws_diags d = {.arena = &a, .source = &src};
   volatile enum ws_verdict worst = WS_CLEAN;
+  volatile bool single = false;
   if (setjmp(a.oom)) abort();
   struct ws_spec *spec = ws_spec_read(&src, &a, &d);
   for (size_t i = 0; spec && !d.errors && i < spec->ndocs; i++) {
@@ -114,14 +118,16 @@ static bool play(const char *text, const struct fault *f, char *said) {
     if (!s) continue;
     struct ws_play_result r = ws_play(s, &opt, &a, &d);
     if (r.verdict > worst) worst = r.verdict;
+    single = single || r.needs_single;
+    if (r.needs_single) snprintf(said, SIZE, "%s", strchr(r.notes, '\n') + 1);
   }
   if (d.errors && worst != WS_VERDICT_ERROR) worst = WS_VERDICT_ERROR, ws_note(&d, (struct ws_pos){1, 1, 0}, "this was found without playing");
   struct ws_buf b = {.arena = &a};
   ws_buf_puts(&b, "");
   ws_diags_print(&d, &b);
-  snprintf(said, SIZE, "%s", b.s);
+  if (!single) snprintf(said, SIZE, "%s", b.s);
   ws_arena_free(&a);
-  return worst == (f->clean ? WS_CLEAN : f->incomplete ? WS_INCOMPLETE : WS_VERDICT_ERROR);
+  return single == f->single && worst == (f->clean || f->single ? WS_CLEAN : f->incomplete ? WS_INCOMPLETE : WS_VERDICT_ERROR);
 }
 
 static bool one(const char *folder, const char *file, char **specs, int nspecs, bool update) {

@@ -157,7 +157,9 @@ static int judge_variant(const char *text, size_t n, const struct ws_define *v, 
     struct ws_schedule *s = ws_schedule_build(&spec->docs[i], &src, NULL, mine, k, &a, &d);
     if (!s) result = 1;
     struct ws_play_options opt = {0};
-    if (s && ws_play(s, &opt, &a, &d).verdict != WS_CLEAN) result = 2;
+    struct ws_play_result r = {0};
+    if (s) r = ws_play(s, &opt, &a, &d);
+    if (r.verdict != WS_CLEAN || r.needs_single) result = 2; /* no schedule here is right for one tile only */
   }
   snprintf(code, sizeof code, "%s", d.n ? d.list[0].code : "");
   *word = code;

@@ -31,6 +31,7 @@ static int document(const struct ws_schedule *s, struct ws_arena *a, struct ws_d
   int bad = 0;
   if (r.verdict != WS_CLEAN) bad += wrong(s->name, "is not clean");
   if (again.verdict != (a1 ? WS_REVIEW : WS_CLEAN)) bad += wrong(s->name, a1 ? "rests on A1, and is not `review`" : "does not rest on A1, and is not `clean`");
+  if (r.needs_single || again.needs_single) bad += wrong(s->name, "is right for one work tile only");
   if (r.needs_a1 != a1 || again.events != r.events || again.runs != r.runs || again.longest != r.longest) bad += wrong(s->name, "two plays differ");
   if (!!strstr(r.notes, "A1") != a1 || strncmp(r.notes, "protocol: played ", 17)) bad += wrong(s->name, "the notes do not say what was played");
   if (t > 1) bad += wrong(s->name, "takes longer than a second");
