@@ -22,6 +22,17 @@ uint32_t ws_emu_reg_slot(struct decoder *d, struct instance *s, uint32_t reg) {
   return s->slot[reg];
 }
 
+void ws_emu_note_use(struct decoder *d, uint32_t slot, const char *name, bool written) {
+  *WS_EMU_PUSH(&d->scratch, d->uses, d->nuses, d->cap_uses) = (struct reg_use){(uint32_t)d->k->n - 1, slot, name, written, false};
+}
+
+/* The slot of a register operand that the newest instruction reads or writes. */
+static uint32_t use_slot(struct decoder *d, struct instance *s, uint32_t reg, bool written) {
+  uint32_t slot = ws_emu_reg_slot(d, s, reg);
+  ws_emu_note_use(d, slot, s->f->regs[reg].name, written);
+  return slot;
+}
+
 static void grow_consts(struct decoder *d) {
   size_t cap = d->cap_const_index ? d->cap_const_index * 2 : 256;
   uint32_t *index = WS_EMU_NEW_N(&d->k->pool, uint32_t, cap);
@@ -177,7 +188,7 @@ static uint32_t source(struct decoder *d, struct instance *s, const struct ptx_o
     case OPD_REG:
       check_register(d, s, o, type, wide_ok);
       *bytes = (uint8_t)width_of(s->f->regs[o->reg].type);
-      return ws_emu_reg_slot(d, s, o->reg);
+      return use_slot(d, s, o->reg, false);
     case OPD_SREG:
       if (d->k->src[d->k->n - 1].row->family != FAM_MOVE && d->k->src[d->k->n - 1].row->family != FAM_CVT)
         ws_emu_decode_error(d, BAD, "'%s' can only be read by mov and cvt", ws_emu_sregs[o->sreg].text);
@@ -212,7 +223,7 @@ static uint32_t dest(struct decoder *d, struct instance *s, const struct ptx_ope
   if (o->kind != OPD_REG) ws_emu_decode_error(d, BAD, "the destination must be a register");
   check_register(d, s, o, type, wide_ok);
   *bytes = (uint8_t)width_of(s->f->regs[o->reg].type);
-  return ws_emu_reg_slot(d, s, o->reg);
+  return use_slot(d, s, o->reg, true);
 }
 
 /* ---- addresses ---- */
@@ -238,7 +249,7 @@ static void address(struct decoder *d, struct instance *s, const struct ptx_oper
     if (width_of(type) == 4 && (space == SP_GENERIC || space == SP_GLOBAL))
       ws_emu_decode_error(d, BAD, "an address in this space needs a register of 64 bits");
     if (width_of(type) == 8) b->in->u |= wide;
-    *slot = ws_emu_reg_slot(d, s, base->reg);
+    *slot = use_slot(d, s, base->reg, false);
   } else {
     b->in->u |= wide;
     *slot = ws_emu_const_slot(d, 0, 8);
@@ -415,7 +426,8 @@ void ws_emu_bind(struct decoder *d, struct instance *s, const struct ptx_inst *p
   struct binder r = {.b = {.u = u, .in = ws_emu_emit(d, p, u->row)}};
   struct inst *in = r.b.in;
   if (p->guard != PTX_NO_REG) {
-    in->guard = ws_emu_reg_slot(d, s, p->guard);
+    in->guard = use_slot(d, s, p->guard, false);
+    d->uses[d->nuses - 1].is_guard = true;
     in->flags |= (uint8_t)(F_GUARD | (p->guard_not ? F_GUARD_NOT : 0));
   }
   if (u->row->effects & E_ALIGNED || ws_emu_has(u, ".aligned")) in->flags |= F_ALIGNED;

@@ -2,21 +2,9 @@
  * Cooper, Harvey and Kennedy ("A Simple, Fast Dominance Algorithm") on the reversed control-flow graph.
  *
  * A guarded exit has no edge to the end: the lanes that leave are not waited for. */
-#include "machine.h"
+#include "cfg.h"
 #include <string.h>
 
-struct block {
-  uint32_t first, last;        /* instructions */
-  uint32_t *pred, npred;       /* predecessors */
-  uint32_t order;              /* position in the reversed graph's reverse postorder; 0 = not reached */
-  uint32_t ipdom;
-};
-struct graph {
-  struct kernel *k;
-  struct ws_emu_pool *pool;
-  struct block *b;             /* n blocks and the virtual end, number n */
-  uint32_t n, *block_of;
-};
 enum { NONE = UINT32_MAX };
 
 static uint16_t effects(const struct kernel *k, uint32_t pc) { return k->src[pc].row->effects; }
@@ -50,7 +38,7 @@ static void add_edge(struct graph *g, uint32_t from, uint32_t to) {
   b->pred[b->npred++] = from;
 }
 
-static void find_blocks(struct graph *g) {
+void ws_emu_graph(struct graph *g) {
   struct kernel *k = g->k;
   uint8_t *leader = ws_emu_alloc(g->pool, k->n + 1);
   leader[0] = 1;
@@ -152,12 +140,11 @@ static void dominators(struct graph *g) {
   }
 }
 
-void ws_emu_reconvergence(struct kernel *k, struct ws_emu_pool *scratch) {
-  struct graph g = {.k = k, .pool = scratch};
-  find_blocks(&g);
-  dominators(&g);
-  for (uint32_t i = 0; i < g.n; i++) {
-    uint32_t pc = g.b[i].last, dom = g.b[i].ipdom;
-    if (effects(k, pc) & E_BRANCH) k->code[pc].o[1] = dom == NONE || dom == g.n ? (uint32_t)k->n : g.b[dom].first;
+void ws_emu_reconvergence(struct graph *g) {
+  struct kernel *k = g->k;
+  dominators(g);
+  for (uint32_t i = 0; i < g->n; i++) {
+    uint32_t pc = g->b[i].last, dom = g->b[i].ipdom;
+    if (effects(k, pc) & E_BRANCH) k->code[pc].o[1] = dom == NONE || dom == g->n ? (uint32_t)k->n : g->b[dom].first;
   }
 }

@@ -127,9 +127,12 @@ static void pass(struct decoder *d, struct instance *caller, struct instance *ca
   struct inst *in = &d->k->code[d->k->n - 1];
   if (actual->kind == OPD_REG) {
     if (ws_emu_types[caller->f->regs[actual->reg].type].bits != bits) ws_emu_decode_error(d, BAD_PTX, "an argument's width differs from '%s'", formal->name);
-    in->o[result ? 0 : 1] = ws_emu_reg_slot(d, caller, actual->reg);
+    struct reg_use *use = &d->uses[d->nuses - (result ? 2 : 1)]; /* the destination comes first */
+    in->o[result ? 0 : 1] = use->slot = ws_emu_reg_slot(d, caller, actual->reg);
+    use->name = caller->f->regs[actual->reg].name;
   } else if (!result && (actual->kind == OPD_INT || actual->kind == OPD_F32 || actual->kind == OPD_F64)) {
     in->o[1] = ws_emu_const_slot(d, actual->imm, bits / 8);
+    d->nuses--;
   } else {
     ws_emu_decode_error(d, BAD_PTX, "malformed argument");
   }
@@ -275,6 +278,27 @@ static void build_image(struct kernel *k) {
   }
 }
 
+/* ---- reads of registers that nothing has written ---- */
+enum { MOST_WARNINGS = 50, WARNING_TEXT = 400 };
+
+static void report_use(void *arg, const struct reg_use *use, bool never) {
+  struct decoder *d = arg;
+  const char *what = never ? "is read but nothing has written it" : "may be read before it is written";
+  if (d->uninitialised == UNINIT_STRICT || (never && d->uninitialised == UNINIT_ERROR)) {
+    d->now = d->k->src[use->pc].ptx;
+    ws_emu_decode_error(d, BAD_PTX, "register '%s' %s", use->name, what);
+  }
+  char where[WARNING_TEXT], line[2 * WARNING_TEXT];
+  if (++d->nwarnings > MOST_WARNINGS) return;
+  ws_emu_where(d->k, &d->k->code[use->pc], where, sizeof where);
+  snprintf(line, sizeof line, "kernel '%.100s', %s: register '%.100s' %s\n", d->k->func->sym->name, where, use->name, what);
+  size_t old = d->k->warnings ? strlen(d->k->warnings) : 0, n = strlen(line);
+  char *all = ws_emu_alloc(&d->k->pool, old + n + 1);
+  if (old) memcpy(all, d->k->warnings, old);
+  memcpy(all + old, line, n);
+  d->k->warnings = all;
+}
+
 static void entry(struct decoder *d, struct ptx_func *f) {
   for (int i = 0; i < SR_COUNT; i++) d->k->sreg[i] = NO_SLOT;
   d->k->carry = ws_emu_new_slot(d, 1);
@@ -289,10 +313,13 @@ static void entry(struct decoder *d, struct ptx_func *f) {
   if (f->ninsts) e->begin = f->insts[f->ninsts - 1].begin, e->line = f->insts[f->ninsts - 1].line;
   ws_emu_bind(d, s, e, match(d, "exit"));
   build_image(d->k);
-  ws_emu_reconvergence(d->k, &d->k->pool);
+  struct graph g = {.k = d->k, .pool = &d->scratch};
+  ws_emu_graph(&g);
+  ws_emu_reconvergence(&g);
+  ws_emu_uninitialised(&g, d->uses, d->nuses, &d->scratch, report_use, d);
 }
 
-struct kernel *ws_emu_decode(const struct ptx_module *m, struct ptx_func *f, int *code, char *err, size_t n) {
+struct kernel *ws_emu_decode(const struct ptx_module *m, struct ptx_func *f, enum emu_uninitialised how, int *code, char *err, size_t n) {
   struct kernel *volatile k = calloc(1, sizeof *k);
   struct decoder *volatile d = calloc(1, sizeof *d);
   *code = WS_CUDA_ERROR_OUT_OF_MEMORY;
@@ -307,12 +334,16 @@ struct kernel *ws_emu_decode(const struct ptx_module *m, struct ptx_func *f, int
   d->err = err;
   d->err_n = n;
   d->level = ws_emu_level(NULL);
+  d->uninitialised = how;
+  d->scratch.oom = &d->fail;
+  d->scratch.limit = DECODE_LIMIT;
   switch (setjmp(d->fail)) {
     case 0: break;
     case 1: goto oom;
     default: *code = d->code; goto fail;
   }
   entry(d, f);
+  ws_emu_pool_free(&d->scratch);
   free(d);
   k->pool.oom = NULL;
   *code = 0;
@@ -320,6 +351,7 @@ struct kernel *ws_emu_decode(const struct ptx_module *m, struct ptx_func *f, int
 oom:
   snprintf(err, n, "out of memory while decoding '%s'", f->sym->name);
 fail:
+  if (d) ws_emu_pool_free(&d->scratch);
   free(d);
   ws_emu_kernel_free(k);
   return NULL;

@@ -1,6 +1,7 @@
 /* State of one decode, shared by decode.c (statements, calls, layout) and bind.c (operands). Internal. */
 #ifndef WS_EMU_DECODE_H
 #define WS_EMU_DECODE_H
+#include "cfg.h"
 #include "level.h"
 #include "machine.h"
 
@@ -27,6 +28,11 @@ struct decoder {
   size_t cap_const_index;
   int depth;
   const struct ptx_inst *now;
+  struct ws_emu_pool scratch; /* gone when the decode ends */
+  struct reg_use *uses;     /* of registers, in the order of instructions */
+  size_t nuses, cap_uses;
+  enum emu_uninitialised uninitialised;
+  unsigned int nwarnings;
   jmp_buf fail;
   int code;
   char *err;
@@ -39,6 +45,7 @@ void ws_emu_bind(struct decoder *d, struct instance *s, const struct ptx_inst *p
 uint32_t ws_emu_new_slot(struct decoder *d, uint32_t bits);
 uint32_t ws_emu_reg_slot(struct decoder *d, struct instance *s, uint32_t reg);
 uint32_t ws_emu_const_slot(struct decoder *d, uint64_t value, uint32_t bytes);
+void ws_emu_note_use(struct decoder *d, uint32_t slot, const char *name, bool written); /* by the newest instruction */
 struct inst *ws_emu_emit(struct decoder *d, const struct ptx_inst *p, const struct isa_row *row);
 uint32_t ws_emu_var_offset(struct decoder *d, struct instance *s, const struct ptx_sym *y); /* local or param variable */
 uint32_t ws_emu_shared_address(struct decoder *d, const struct ptx_sym *y);

@@ -189,7 +189,7 @@ ws_cu_result ws_emu_function_kernel(struct CUfunc_st *f) {
   int code = 0;
   char err[1024];
   if (f->kernel) return WS_CUDA_SUCCESS;
-  f->kernel = ws_emu_decode(f->module->ptx, f->f, &code, err, sizeof err);
+  f->kernel = ws_emu_decode(f->module->ptx, f->f, ws_emu_drv.options.uninitialised, &code, err, sizeof err);
   return f->kernel ? WS_CUDA_SUCCESS : ws_emu_say((ws_cu_result)code, "kernel '%s': %s", f->f->sym->name, err);
 }
 

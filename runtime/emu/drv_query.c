@@ -95,7 +95,7 @@ static void list_entry(struct list *l, const struct ptx_module *m, struct ptx_fu
   unsigned int found = list_function(l, m, f);
   l->entries++;
   if (!found) {
-    struct kernel *k = ws_emu_decode(m, f, &code, err, sizeof err);
+    struct kernel *k = ws_emu_decode(m, f, UNINIT_WARN, &code, err, sizeof err);
     if (!k) say(l, "kernel '%s': %s\n", f->sym->name, err);
     found = !k;
     ws_emu_kernel_free(k);

@@ -74,12 +74,14 @@ struct kernel {
   char *warnings;               /* lines of registers that may be read before they are written, or NULL */
 };
 
+/* What becomes of reads of registers that nothing has written. By default: an error where no path writes the register
+ * first, a warning where some path does not. */
+enum emu_uninitialised { UNINIT_ERROR, UNINIT_WARN, UNINIT_STRICT };
 /* Decodes an entry. On failure returns NULL with a CUDA result in *code and a message in err. */
-struct kernel *ws_emu_decode(const struct ptx_module *m, struct ptx_func *f, int *code, char *err, size_t n);
+struct kernel *ws_emu_decode(const struct ptx_module *m, struct ptx_func *f, enum emu_uninitialised how, int *code, char *err, size_t n);
 void ws_emu_kernel_free(struct kernel *k);
 /* "LINE: text" of a decoded instruction, for messages. */
 void ws_emu_where(const struct kernel *k, const struct inst *in, char *out, size_t n);
-void ws_emu_reconvergence(struct kernel *k, struct ws_emu_pool *scratch); /* cfg.c: o[1] of every branch */
 
 /* ---- execution state ---- */
 struct path { /* lanes that run together; paths of a warp form a tree, parents wait for their children at the join */
@@ -152,6 +154,7 @@ struct cta {
 enum emu_schedule { SCHED_EARLY, SCHED_LATE, SCHED_RANDOM };
 struct emu_options {
   uint8_t schedule;
+  uint8_t uninitialised; /* enum emu_uninitialised, for kernels yet to be decoded */
   uint64_t seed;
   uint32_t threads;     /* 0 = one a core */
   double watchdog;      /* seconds that one launch may take, 0 = no limit */

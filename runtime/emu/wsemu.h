@@ -24,9 +24,11 @@ void wsemuResetStats(void);
 size_t wsemuLastMessage(char *out, size_t n);
 
 /* name "schedule": "early", "late" (the default) or "random:SEED" (when asynchronous operations complete); name "threads":
- * worker threads, "0" = one a core; name "watchdog": seconds that a launch may take, "0" (the default) = no limit.
+ * worker threads, "0" = one a core; name "watchdog": seconds that a launch may take, "0" (the default) = no limit;
+ * name "uninitialised", for kernels not yet launched: "error" (the default: a kernel that reads a register which no path
+ * has written is refused; where some path has not, wsemuWarnings says so), "strict" (both are refused) or "warn" (none).
  * Returns 0, or 1 for an unknown name or value. cuInit reads them once from the environment: WSEMU_SCHEDULE,
- * WSEMU_THREADS, WSEMU_WATCHDOG. */
+ * WSEMU_THREADS, WSEMU_WATCHDOG, WSEMU_UNINITIALISED. */
 int wsemuSetOption(const char *name, const char *value);
 
 struct CUmod_st;

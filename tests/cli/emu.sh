@@ -116,6 +116,15 @@ printf '.version 7.8\n.target sm_80\n.address_size 64\n' >none.ptx
 expect 1 "$e none.ptx: there is no kernel in it" none.ptx
 that '! env WARPSCORE_EMU=/nowhere/emu.so "$tool" emu k.ptx >out 2>&1; [ $? -eq 0 ] && grep -q "no emulator" out' 'without the emulator'
 
+# ---- registers that are read before they are written ----
+printf '.version 7.8\n.target sm_80\n.address_size 64\n.visible .entry a() {\n.reg .pred p;\n.reg .b32 t, x;\nmov.u32 t, %%tid.x;\nsetp.lt.u32 p, t, 3;\n@p mov.u32 x, 1;\nadd.u32 t, x, t;\nret;\n}\n' >maybe.ptx
+sed 's/@p mov/@p mov.u32 t, 1; \/\//' maybe.ptx >never.ptx
+expect 0 "warpscore: warning: kernel 'a', line 10: 'add.u32 t, x, t;': register 'x' may be read before it is written" maybe.ptx
+expect 1 "warpscore: error: maybe.ptx: kernel 'a': 10:1: error: register 'x' may be read before it is written: 'add.u32 t, x, t;'" maybe.ptx --strict
+expect 1 "warpscore: error: never.ptx: kernel 'a': 10:1: error: register 'x' is read but nothing has written it: 'add.u32 t, x, t;'" never.ptx
+expect 0 "warpscore: warning: kernel 'a', line 10: 'add.u32 t, x, t;': register 'x' is read but nothing has written it" never.ptx --uninitialised warn
+expect 2 "warpscore: error: --uninitialised: 'x' is no value; see \`warpscore emu --help\`" never.ptx --uninitialised x
+
 # ---- lists ----
 expect 0 'k.ptx: everything is supported' --list-unsupported k.ptx
 sed 's/red.global.add.u32/red.async.add.u32/' k.ptx >un.ptx

@@ -22,7 +22,7 @@ static void run(const char *decls, const char *body, unsigned threads, const voi
 static void test_widths_and_vectors(void **state) {
   static const char *const copies[] = {
       "ld.global.v4.u32 {r0, r1, r2, r3}, [i]; st.global.v4.u32 [o], {r0, r1, r2, r3};", "ld.global.nc.v2.u64 {z0, z1}, [i]; st.global.v2.b64 [o], {z0, z1};",
-      "ld.v2.b64 {z0, z1}, [i]; st.v4.b16 [o], {h0, h1, h2, h3}; st.v2.b64 [o], {z0, z1};", "ld.global.L1::no_allocate.L2::128B.v4.f32 {f0, f1, f2, f3}, [i]; st.global.cs.v4.f32 [o], {f0, f1, f2, f3};",
+      "ld.v2.b64 {z0, z1}, [i]; ld.v4.b16 {h0, h1, h2, h3}, [i+8]; st.v4.b16 [o], {h0, h1, h2, h3}; st.v2.b64 [o], {z0, z1};", "ld.global.L1::no_allocate.L2::128B.v4.f32 {f0, f1, f2, f3}, [i]; st.global.cs.v4.f32 [o], {f0, f1, f2, f3};",
       "ld.global.v4.u16 {h0, h1, h2, h3}, [i]; st.global.v4.u16 [o], {h0, h1, h2, h3}; ld.global.u8 h0, [i+8]; st.global.u8 [o+8], h0; ld.global.u8 r0, [i+9]; st.global.u8 [o+9], r0; ld.global.b8 c0, [i+10]; st.global.b8 [o+10], c0; ld.global.s8 z0, [i+11]; st.global.u8 [o+11], z0; ld.volatile.global.b32 r0, [i+12]; st.volatile.global.b32 [o+12], r0;",
       "ld.acquire.gpu.global.b64 z0, [i]; st.release.gpu.global.b64 [o], z0; ld.relaxed.sys.global.b64 z0, [i+8]; st.relaxed.cta.global.b64 [o+8], z0;",
       "ld.global.b128 w, [i]; st.global.b128 [o], w;", "ld.global.b128 w, [i]; mov.b128 {z0, z1}, w; mov.b128 w, {z0, z1}; st.global.b128 [o], w;"};
@@ -108,7 +108,7 @@ static void test_atomics(void **state) {
 static void expect_fault(const char *body, ws_cu_result code, const char *want) {
   char text[4096], got[2048];
   snprintf(text, sizeof text, ".version 8.3\n.target sm_80\n.address_size 64\n.extern .shared .b8 dyn[];\n.visible .entry k(.param .u64 in)\n{\n.reg .b64 i, x;\n.reg .b32 t, u, v<4>;\n.reg .pred p;\n.local .align 8 .b8 l[16];\n"
-           "ld.param.u64 i, [in];\nmov.u32 t, %%tid.x;\n%s\nret;\n}\n", body);
+           "ld.param.u64 i, [in]; mov.b64 x, i;\nmov.u32 t, %%tid.x; mov.b32 u, t; mov.b32 v0, t; mov.b32 v1, t; mov.b32 v2, t; mov.b32 v3, t;\n%s\nret;\n}\n", body);
   ws_cu_deviceptr p = emu_buffer(NULL, 1000);
   struct CUmod_st *m = emu_module(text);
   ws_cu_result r = emu_run(emu_function(m, "k"), 1, 64, 128, &p, 1);
