@@ -16,7 +16,7 @@ function(warpscore_embed_ptx target file name)
   if("C" IN_LIST languages)
     set(suffix c)
   endif()
-  set(folder ${CMAKE_CURRENT_BINARY_DIR}/warpscore-embedded)
+  set(folder ${CMAKE_CURRENT_BINARY_DIR}/warpscore-embedded/${target})
   set(source ${folder}/${name}.${suffix})
   add_custom_command(
     OUTPUT ${source} ${folder}/${name}.h

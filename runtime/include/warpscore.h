@@ -29,6 +29,12 @@
  *     return bad;
  *   }
  *
+ * What the tensors of problem attention.forward mean: o = softmax(scale * q k^T) v; query head h reads kv head h * kv_heads /
+ * heads; causal (a parameter of the spec, see the manifest's `set` lines): query i of m sees key j of n where j <= i + n - m;
+ * lse, the natural logarithm of the sum of exponentials (the manifest's lse_base), is -inf, and o is 0, for a query without
+ * keys; scale is the scalar of that name, by default 1 / sqrt(head dim). A spec's own mathematics stands in the lines
+ * `set: reference_...` of the manifest.
+ *
  * Every fallible call returns WS_OK (0) or says in err.message what is wrong, what was found, what is expected and what
  * to do; on WS_OK err is left alone, and err may be NULL where nobody reads it. Which tensors, dims, types and scalars a
  * kernel has: read its first lines, or ws_manifest_tensor. Memory, streams and events that a program has already (from
@@ -234,8 +240,9 @@ WS_API enum ws_status ws_event_elapsed(struct ws_device *device, void *from, voi
 
 struct ws_kernel; /* a loaded kernel; keeps its device open */
 
-/* Loads a generated .ptx from a file or from memory: the manifest is checked, then the device and driver against it,
- * then the driver compiles the text (tenths of a second), unless the device's cache folder has the result (see below). */
+/* Loads a generated .ptx from a file or from memory (a NUL behind the text may be counted or not): the manifest is checked
+ * against the code, then the device and driver against it, then the driver compiles the text (tenths of a second), unless
+ * the device's cache folder has the result (see below). The text may be freed afterwards. */
 WS_API enum ws_status ws_kernel_load_file(struct ws_device *device, const char *path, struct ws_kernel **out,
                                           struct ws_error_info *err);
 WS_API enum ws_status ws_kernel_load_text(struct ws_device *device, const char *text, size_t length,
@@ -301,9 +308,11 @@ struct ws_launch { /* zero what you do not use: struct ws_launch l = {0} */
 };
 
 /* Checks all arguments against the manifest, then queues the kernel on the stream. No allocation, no synchronization:
- * fit for stream capture into a graph (the addresses and shapes are those of the capture). An empty output is no launch and
- * WS_OK. WS_ERR_ARGUMENT leaves all memory untouched; a fault of the running kernel shows at the next synchronization, as
- * always with CUDA. Whether different tensors overlap each other is the caller's business. */
+ * fit for stream capture into a graph (the addresses and shapes are those of the capture). The launch and all that it
+ * points to may be gone when the call returns; device memory and kernel must stay until the kernel has run (the emulator
+ * has run it when the call returns). An empty output is no launch and WS_OK. WS_ERR_ARGUMENT leaves all memory untouched; a
+ * fault of the running kernel shows at the next synchronization, as always with CUDA (on the emulator at the launch, with
+ * the line of the PTX). Whether different tensors overlap each other is the caller's business. */
 WS_API enum ws_status ws_kernel_launch(const struct ws_kernel *kernel, const struct ws_launch *launch,
                                        struct ws_error_info *err);
 
@@ -331,7 +340,10 @@ WS_API enum ws_status ws_manifest_check_launch(const struct ws_manifest *manifes
  *   attention.forward  bf16  128       causal  sm_80    *        *      fa2_128_causal.ptx
  *
  * (the line of titles is a comment: start it with #). The first line that fits is taken, so better kernels stand higher. `*`
- * fits anything, N alone N, N-M from N to M, N- and -M are open on one side. Files are relative to the table's folder. */
+ * fits anything (not as a target), N alone N, N-M from N to M, N- and -M are open on one side. Files are relative to the
+ * table's folder. A target is the kernel's own: sm_80 runs on compute capability 8.0 and all later ones, sm_90a and the
+ * like on their own alone. The masks none and causal are plain attention; a kernel with a window or a score of its own
+ * stands under another word of your choice, which ws_need repeats. */
 
 struct ws_table;
 /* folder: what relative files are relative to, NULL = the process's own. WS_ERR_MANIFEST: a damaged table, with its line. */
@@ -361,7 +373,8 @@ struct ws_choice {
  * none: the message names the nearest. */
 WS_API enum ws_status ws_table_choose(const struct ws_table *table, const struct ws_device *device,
                                       const struct ws_need *need, struct ws_choice *choice, struct ws_error_info *err);
-/* Chooses, loads, and compares the kernel's manifest with the line (WS_ERR_MANIFEST: they disagree). choice may be NULL. */
+/* Chooses, loads, and compares the kernel's manifest with the line and the mask asked for (WS_ERR_MANIFEST: they disagree;
+ * of a mask of your own only that the line has it). choice may be NULL. */
 WS_API enum ws_status ws_table_load(const struct ws_table *table, struct ws_device *device, const struct ws_need *need,
                                     struct ws_kernel **out, struct ws_choice *choice, struct ws_error_info *err);
 

@@ -220,6 +220,7 @@ enum ws_status ws_kernel_load_text(struct ws_device *device, const char *text, s
                                    struct ws_error_info *err) {
   struct ws_manifest *m;
   enum ws_status status = begin(device, out, err);
+  if (text && length && !text[length - 1]) length--; /* sizeof of a string */
   if (!status) status = ws_manifest_parse(text, length, &m, err);
   if (status) return status;
   if (!m->info.ptx_major) {

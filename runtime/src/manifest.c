@@ -23,6 +23,7 @@ static bool next_line(struct ws_rt_reader *r, const char **s, size_t *n) {
   const char *stop = memchr(r->next, '\n', (size_t)(r->end - r->next));
   *s = r->next;
   *n = (size_t)((stop ? stop : r->end) - r->next);
+  if (*n && (*s)[*n - 1] == '\r') --*n; /* of a file that passed through a system with other line ends */
   r->next = stop ? stop + 1 : r->end;
   r->line++;
   return true;
@@ -103,8 +104,7 @@ static enum ws_status read_manifest(struct ws_rt_reader *r) {
   }
 }
 
-/* ---- the code behind the manifest: .version and .target must be there and agree (PTX ISA, PTX Module Directives) ----
- */
+/* ---- the code behind the manifest: .version, .target and the entry's parameters must be there and agree ---- */
 
 static bool directive(const char *s, size_t n, const char *name, struct ws_rt_cursor *c) {
   size_t k = strlen(name);
@@ -122,7 +122,6 @@ static enum ws_status read_code(struct ws_rt_reader *r) {
   int64_t major, minor;
   while (next_line(r, &s, &n)) {
     struct ws_rt_cursor c;
-    if (n && s[n - 1] == '\r') n--;
     if (directive(s, n, ".version", &c)) {
       if (!ws_rt_take_word(&c, &s, &n)) n = 0;
       c = (struct ws_rt_cursor){s, s + n};
@@ -142,7 +141,7 @@ static enum ws_status read_code(struct ws_rt_reader *r) {
                           "line %d: '.target %.*s' found, but the manifest says target %s: the file was altered",
                           r->line, ws_rt_shown(n), target, info->target);
       if (!info->ptx_major) return ws_rt_fail(r->err, WS_ERR_MANIFEST, "line %d: '.target' before '.version'", r->line);
-      return WS_OK;
+      return ws_rt_check_entry(r->m, r->next, r->end, r->err);
     }
     if (n && memcmp(s, "//", n < 2 ? n : 2)) code = true;
   }

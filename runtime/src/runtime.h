@@ -2,6 +2,7 @@
  *
  *   error.c     status and message
  *   manifest.c, manifest_values.c  the comments at the head of a .ptx -> struct ws_manifest
+ *   entry.c     the parameters that the code declares, held against the manifest
  *   lexer.c     the words of one manifest line
  *   arguments.c a launch checked against a manifest -> parameter values and grid
  *   target.c    which kernel runs where
@@ -93,6 +94,9 @@ struct ws_manifest {
   char *pool; /* all strings */
   size_t pool_used, pool_size;
 };
+
+/* ---- entry.c: code is the text behind the manifest ---- */
+enum ws_status ws_rt_check_entry(const struct ws_manifest *m, const char *code, const char *end, struct ws_error_info *err);
 
 /* ---- arguments.c ---- */
 union ws_rt_value {

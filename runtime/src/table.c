@@ -312,28 +312,44 @@ enum ws_status ws_table_choose(const struct ws_table *table, const struct ws_dev
 
 /* ---- loading ---- */
 
-/* What the kernel says about itself must be what its line says; a table is written by hand. */
-static enum ws_status compare(const struct row *row, const struct ws_manifest *m, struct ws_error_info *err) {
+/* "none", "causal", or, of a kernel whose spec has a mathematics of its own (reference_score, reference_visible, ...) or a
+ * window, the setting that says so: such a kernel is never an answer to somebody who wants plain attention. */
+static const char *mask_of(const struct ws_manifest *m, bool *plain) {
+  for (size_t i = 0; i < m->nsettings; i++) {
+    const char *name = m->settings[i].name;
+    *plain = strncmp(name, "reference_", 10) && (strcmp(name, "window") || !strcmp(m->settings[i].value, "0"));
+    if (!*plain) return name;
+  }
+  const char *causal = ws_manifest_setting(m, "causal");
+  *plain = true;
+  return causal && !strcmp(causal, "true") ? "causal" : "none";
+}
+
+/* What the kernel says about itself must be what its line says, and of the mask what was asked for (a line may say `*`); a
+ * table is written by hand. Masks beside none and causal are words of the table's own: what they mean is not compared. */
+static enum ws_status compare(const struct row *row, const struct ws_need *need, const struct ws_manifest *m,
+                              struct ws_error_info *err) {
   const char *dtype = ws_manifest_setting(m, "dtype"), *head_dim = ws_manifest_setting(m, "head_dim");
-  const char *causal = ws_manifest_setting(m, "causal"), *mask = row->word[MASK];
+  const char *wanted = need->mask ? need->mask : "none";
+  bool plain, own = strcmp(wanted, "none") && strcmp(wanted, "causal");
+  const char *mask = mask_of(m, &plain);
   struct range d = {0, INT64_MAX};
   if (head_dim && !take_range(head_dim, &d)) d = (struct range){0, INT64_MAX};
   const struct {
     enum column column;
-    const char *found;
+    const char *wanted, *found;
     bool good;
   } checks[] = {
-      {PROBLEM, m->info.problem, is(row->word[PROBLEM], m->info.problem)},
-      {TARGET, m->info.target, !strcmp(row->word[TARGET], m->info.target)},
-      {TYPE, dtype, !dtype || is(row->word[TYPE], dtype)},
-      {HEAD_DIM, head_dim, !head_dim || (d.low >= row->head_dim.low && d.high <= row->head_dim.high)},
-      {MASK, causal && !strcmp(causal, "true") ? "causal" : "none",
-       !causal || strcmp(mask, strcmp(causal, "true") ? "causal" : "none")}, /* other masks are words of the table's own */
+      {PROBLEM, row->word[PROBLEM], m->info.problem, is(row->word[PROBLEM], m->info.problem)},
+      {TARGET, row->word[TARGET], m->info.target, !strcmp(row->word[TARGET], m->info.target)},
+      {TYPE, row->word[TYPE], dtype, !dtype || is(row->word[TYPE], dtype)},
+      {HEAD_DIM, row->word[HEAD_DIM], head_dim, !head_dim || (d.low >= row->head_dim.low && d.high <= row->head_dim.high)},
+      {MASK, wanted, mask, own || (plain && !strcmp(wanted, mask))},
   };
   for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
     if (!checks[i].good)
-      return bad(err, row->line, "%s %.80s, but the kernel %.400s has %s %.80s", titles[checks[i].column],
-                 row->word[checks[i].column], row->word[FILE_NAME], titles[checks[i].column], checks[i].found);
+      return bad(err, row->line, "%s %.80s, but the kernel %.400s has %s %.80s", titles[checks[i].column], checks[i].wanted,
+                 row->word[FILE_NAME], titles[checks[i].column], checks[i].found);
   return WS_OK;
 }
 
@@ -346,7 +362,7 @@ enum ws_status ws_table_load(const struct ws_table *table, struct ws_device *dev
   enum ws_status status = ws_table_choose(table, device, need, choice, err);
   if (!status) status = ws_kernel_load_file(device, choice->file, out, err);
   if (status) return status;
-  status = compare(&table->rows[choice->row], (*out)->manifest, err);
+  status = compare(&table->rows[choice->row], need, (*out)->manifest, err);
   if (!status) return WS_OK;
   ws_kernel_free(*out);
   *out = NULL;

@@ -136,6 +136,22 @@ static const struct {
     {".version 7.0", ".version seven", "line 48: '.version' without a version"},
     {".version 7.0\n", "", "line 48: '.target' before '.version'"},
     {".target sm_80\n", "", "the code behind the manifest has no '.version' and '.target' lines"},
+    {".entry copy(", ".entry copied(", "the code has no '.entry copy', which the manifest names"},
+    {".visible .entry copy(", "// .entry copy(.param .u64 x)\n/* .entry copy( */ .visible .entry other(",
+     "the code has no '.entry copy', which the manifest names"},
+    {"// param: u64 k.stride.keys\n", "",
+     "parameter 23 is u32 in the manifest, but .u64 in the code of copy: the file was altered"},
+    {"// param: f32 scale * 1.4426950408889634\n", "",
+     "the manifest has 23 'param' lines, but the code of copy has 24 parameters: the file was altered"},
+    {", .param .f32 p_scale)", ")",
+     "the manifest has 24 'param' lines, but the code of copy has 23 parameters: the file was altered"},
+    {".param .f32 p_scale)", ".param .s32 p_scale)",
+     "parameter 24 is f32 in the manifest, but .s32 in the code of copy: the file was altered"},
+    {".param .u64 o_data", ".param .align 8 .b8 o_data[8]",
+     "parameter 13 is u64 in the manifest, but .b8[] in the code of copy: the file was altered"},
+    {".param .u64 o_data", ".param .u64 o_data[2]",
+     "parameter 13 is u64 in the manifest, but .u64[] in the code of copy: the file was altered"},
+    {".param .u64 o_data", ".param o_data", "the code's .entry copy: parameter 13 cannot be read"},
 };
 
 static void names_every_damage(void **state) {
@@ -155,7 +171,7 @@ static void names_every_damage(void **state) {
   free(text);
 }
 
-/* Keys of newer tools do not matter; nor does code that is not there. */
+/* Keys of newer tools do not matter; nor do line ends, the spelling of a parameter, or code that is not there. */
 static void takes_what_it_may(void **state) {
   (void)state;
   char *text = test_read("copy.ptx", NULL);
@@ -166,6 +182,18 @@ static void takes_what_it_may(void **state) {
   assert_int_equal(ws_manifest_kernel(m)->ptx_major, 0);
   ws_manifest_free(m);
   free(newer);
+  char *spelled = test_replace(text, ".param .u64 q_data", "/* , */ .param .b64 .ptr .global .align 16 q_data // )\n");
+  ws_manifest_free(parse(spelled));
+  free(spelled);
+  char *crlf = malloc(2 * strlen(text) + 1), *to = crlf;
+  assert_non_null(crlf);
+  for (const char *s = text; *s; *to++ = *s++)
+    if (*s == '\n') *to++ = '\r';
+  *to = 0;
+  m = parse(crlf);
+  assert_string_equal(ws_manifest_kernel(m)->grid, "queries * heads * batch");
+  ws_manifest_free(m);
+  free(crlf);
   free(text);
 }
 

@@ -150,24 +150,54 @@ static void names_damage(void **state) {
   }
 }
 
+/* The kernel of data/, and ones that call themselves what the generator writes of a spec with its own mathematics. */
+static void write_kernels(const char *folder) {
+  static const struct {
+    const char *name, *set;
+  } kernels[] = {{"copy", "causal false"},
+                 {"causal", "causal true"},
+                 {"softcap", "reference_score 50.0 * tanh(s / 50.0)"},
+                 {"window", "window 1024"},
+                 {"all", "window 0"}};
+  for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+    char file[600], *text = test_replace(copy_ptx, "causal false", kernels[i].set);
+    snprintf(file, sizeof file, "%s/%s.ptx", folder, kernels[i].name);
+    FILE *f = fopen(file, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+    free(text);
+  }
+}
+
 static void loads_the_chosen(void **state) {
   (void)state;
-  char *folder = fixture_folder(), path[600], file[600];
+  char *folder = fixture_folder(), path[600];
   snprintf(path, sizeof path, "%s/kernels.txt", folder);
-  snprintf(file, sizeof file, "%s/copy.ptx", folder);
-  FILE *f = fopen(file, "w");
-  fwrite(copy_ptx, 1, copy_length, f);
-  fclose(f);
+  write_kernels(folder);
   static const struct {
     const char *row, *message; /* NULL = loads */
+    const char *problem, *mask;
+    enum ws_dtype type;
   } cases[] = {
-      {"attention.forward bf16 128 none sm_80 * * copy.ptx", NULL},
-      {"* * * * sm_80 * * copy.ptx", NULL},
-      {"* bf16 128 causal sm_80 * * copy.ptx", "table line 2: mask causal, but the kernel %s has mask none"},
-      {"attention.forward * * * sm_75 * * copy.ptx", "table line 2: target sm_75, but the kernel %s has target sm_80"},
-      {"other * * * sm_80 * * copy.ptx", "table line 2: problem other, but the kernel %s has problem attention.forward"},
-      {"* f16 * * sm_80 * * copy.ptx", "table line 2: type f16, but the kernel %s has type bf16"},
-      {"* * * * sm_80 * * gone.ptx", "%s: cannot be opened: No such file or directory"},
+#define PLAIN "attention.forward", NULL, WS_DTYPE_BF16
+      {"attention.forward bf16 128 none sm_80 * * copy.ptx", NULL, PLAIN},
+      {"* * * * sm_80 * * copy.ptx", NULL, PLAIN},
+      {"* * * * sm_80 * * all.ptx", NULL, PLAIN},
+      {"* * * softcap sm_80 * * softcap.ptx", NULL, "attention.forward", "softcap", WS_DTYPE_BF16},
+      {"* bf16 128 causal sm_80 * * copy.ptx", "table line 2: mask causal, but the kernel %s has mask none",
+       "attention.forward", "causal", WS_DTYPE_BF16},
+      {"* * * * sm_80 * * causal.ptx", "table line 2: mask none, but the kernel %s has mask causal", PLAIN},
+      {"* * * * sm_80 * * softcap.ptx", "table line 2: mask none, but the kernel %s has mask reference_score", PLAIN},
+      {"* * * none sm_80 * * window.ptx", "table line 2: mask none, but the kernel %s has mask window", PLAIN},
+      {"* * * causal sm_80 * * window.ptx", "table line 2: mask causal, but the kernel %s has mask window",
+       "attention.forward", "causal", WS_DTYPE_BF16},
+      {"attention.forward * * * sm_75 * * copy.ptx", "table line 2: target sm_75, but the kernel %s has target sm_80", PLAIN},
+      {"other * * * sm_80 * * copy.ptx", "table line 2: problem other, but the kernel %s has problem attention.forward",
+       "other", NULL, WS_DTYPE_BF16},
+      {"* f16 * * sm_80 * * copy.ptx", "table line 2: type f16, but the kernel %s has type bf16", "attention.forward", NULL,
+       WS_DTYPE_F16},
+      {"* * * * sm_80 * * gone.ptx", "%s: cannot be opened: No such file or directory", PLAIN},
   };
   struct ws_device *d = open_device(8, 0);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -175,12 +205,12 @@ static void loads_the_chosen(void **state) {
     struct ws_kernel *k;
     struct ws_choice choice;
     struct ws_error_info err = {.message = ""};
-    f = fopen(path, "w");
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
     fprintf(f, "warpscore table 1\n%s", cases[i].row); /* the last line needs no end */
     fclose(f);
     assert_int_equal(ws_table_read(path, &t, &err), WS_OK);
-    const struct ws_need need = {i == 4 ? "other" : "attention.forward", i == 5 ? WS_DTYPE_F16 : WS_DTYPE_BF16, 128,
-                                 i == 2 ? "causal" : NULL, 5, 7};
+    const struct ws_need need = {cases[i].problem, cases[i].type, 128, cases[i].mask, 5, 7};
     enum ws_status status = ws_table_load(t, d, &need, &k, &choice, &err);
     if (cases[i].message) {
       char want[2048];
@@ -188,9 +218,8 @@ static void loads_the_chosen(void **state) {
       snprintf(want, sizeof want, cases[i].message, choice.file);
       assert_string_equal(err.message, want);
       assert_null(k);
-    } else {
-      if (status) fail_msg("%s", err.message);
-      assert_string_equal(choice.file, file);
+    } else if (status) {
+      fail_msg("%s", err.message);
     }
     ws_kernel_free(k);
     ws_table_free(t);
