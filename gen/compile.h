@@ -18,6 +18,8 @@ struct ws_compile_options {
   size_t ndefines;
   const char *target;         /* one of the spec's targets; NULL = its first */
   const char *templates_dir;  /* NULL = the templates compiled in; files there override them */
+  bool no_play;               /* leave the protocol unchecked: the verdict is `incomplete`, the manifest says `checked: no` */
+  bool strict;                /* what rests on an assumption is `review` (gen/play/play.h) */
 };
 
 struct ws_kernel_text {
@@ -25,7 +27,7 @@ struct ws_kernel_text {
   const char *ptx;            /* WS_STAGE_PTX: manifest and code */
   size_t ptx_len;
   const char *dump;           /* WS_STAGE_SCHEDULE and later: the model as text */
-  const char *budget;         /* one line a budget, for `check` */
+  const char *budget;         /* one line a budget, and the verdict in the last, for `check` */
 };
 
 struct ws_compiled {

@@ -54,20 +54,23 @@ struct ws_cli_spec_options { /* how a spec becomes a kernel */
   struct ws_define defines[WS_CLI_MAX_DEFINES];
   size_t ndefines;
   const char *target, *templates, *kernel;
-  bool json;
+  bool json, no_play, strict;
 };
-/* Takes the option if it is one of -D --target --templates --kernel --format. 0 = not mine, 1 = taken, -1 = wrong (said). */
+/* Takes the option if it is one of -D --target --templates --kernel --format --no-play --strict. 0 = not mine, 1 = taken, -1 = wrong (said). */
 int ws_cli_spec_option(struct ws_cli_spec_options *o, int option, char *value);
+enum { WS_CLI_NO_PLAY = 1001, WS_CLI_STRICT };
 #define WS_CLI_SPEC_OPTIONS                                                                                  \
   {"define", required_argument, NULL, 'D'}, {"target", required_argument, NULL, 'T'},                        \
       {"templates", required_argument, NULL, 'M'}, {"kernel", required_argument, NULL, 'K'}, {                \
     "format", required_argument, NULL, 'F'                                                                   \
-  }
+  }, {"no-play", no_argument, NULL, WS_CLI_NO_PLAY}, {"strict", no_argument, NULL, WS_CLI_STRICT}
 #define WS_CLI_SPEC_HELP                                                                                     \
   "  -D, --define NAME=VALUE  override a parameter of the spec (repeatable)\n"                               \
   "      --target TARGET      one of the spec's targets (default: its first)\n"                              \
   "      --templates DIR      take templates from DIR where it has them\n"                                   \
-  "      --kernel NAME        of a spec with several documents, the one with this name\n"
+  "      --kernel NAME        of a spec with several documents, the one with this name\n"                       \
+  "      --no-play            do not check the protocol (deadlocks, races, content)\n"                       \
+  "      --strict             what is right under a printed assumption only is `review`, not `clean`\n"
 
 enum ws_cli_layout { WS_CLI_BSHD, WS_CLI_BHSD };
 struct ws_cli_shape {

@@ -17,6 +17,8 @@ int ws_cli_spec_option(struct ws_cli_spec_options *o, int option, char *value) {
   case 'T': o->target = value; return 1;
   case 'M': o->templates = value; return 1;
   case 'K': o->kernel = value; return 1;
+  case WS_CLI_NO_PLAY: return o->no_play = true, 1;
+  case WS_CLI_STRICT: return o->strict = true, 1;
   case 'F':
     if (strcmp(value, "text") && strcmp(value, "json"))
       return ws_cli_fail(-1, "--format %s: expected text or json", value);

@@ -116,7 +116,9 @@ int ws_cli_compile(const char *path, const struct ws_cli_spec_options *o, enum w
                                        .defines = o->defines,
                                        .ndefines = o->ndefines,
                                        .target = o->target,
-                                       .templates_dir = o->templates};
+                                       .templates_dir = o->templates,
+                                       .no_play = o->no_play,
+                                       .strict = o->strict};
   bool oom = false;
   u->compiled = ws_compile(&u->source, &options, &u->arena, &u->diags, &oom);
   if (oom) return ws_cli_fail(WS_CLI_INTERNAL, "%s: out of memory", path);

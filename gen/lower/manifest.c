@@ -114,6 +114,6 @@ const char *ws_manifest_text(const struct ws_schedule *s, const struct ws_params
   else
     ws_buf_puts(&o, "// grid: heads * batch\n");
   ws_buf_printf(&o, "// block: %d\n// shared: %ld\n", s->threads, s->smem_bytes);
-  ws_buf_puts(&o, "// lse_base: e\n// checked: no\n// end manifest");
+  ws_buf_printf(&o, "// lse_base: e\n// checked: %s\n// end manifest", s->checked ? s->checked : "no");
   return o.s;
 }

@@ -380,6 +380,7 @@ struct ws_schedule {
   int mbarriers;
   int named;                    /* named barriers in use, the CTA's among them */
   int tmem_cols;                /* columns from the first to the last in use */
+  const char *checked;          /* the player's verdict, for the manifest: clean or review; NULL = none to rely on */
 };
 
 /* Builds the model of one document. NULL when it has errors (in d). */

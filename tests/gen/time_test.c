@@ -22,7 +22,7 @@ int main(int argc, char **argv) {
       struct ws_arena a = {0};
       struct ws_diags d = {0};
       struct ws_source src = {.path = f.path, .text = f.text, .len = f.len};
-      struct ws_compile_options opt = {.stage = WS_STAGE_PTX};
+      struct ws_compile_options opt = {.stage = WS_STAGE_PTX, .no_play = true};
       bool oom;
       double start = now();
       struct ws_compiled *c = ws_compile(&src, &opt, &a, &d, &oom);
