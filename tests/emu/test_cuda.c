@@ -1,0 +1,103 @@
+/* Small CUDA C++ kernels, data/cuda/NAME.cu, as nvcc 13.0 -arch=sm_80 -ptx translates them (NAME.ptx), against plain C.
+ * All take (in, out): BLOCKS * 256 random numbers and as many results, in blocks of 256 threads; `out` starts as zero where
+ * the kernel adds to it, else poisoned. All results are exact. */
+#include "harness.h"
+#include <math.h>
+
+enum { BLOCKS = 8, N = BLOCKS * 256 };
+
+static void scan(const uint32_t *in, uint32_t *out) {
+  for (int i = 0; i < N; i++) out[i] = in[i] + (i % 256 ? out[i - 1] : 0);
+}
+static void transpose(const uint32_t *in, uint32_t *out) {
+  for (int i = 0; i < N; i++) out[i / 256 * 256 + i % 16 * 16 + i / 16 % 16] = in[i];
+}
+static void histogram(const uint32_t *in, uint32_t *out) {
+  for (int i = 0; i < N; i++) out[in[i] & 255]++;
+}
+static void shuffle(const uint32_t *in, uint32_t *out) {
+  for (int i = 0; i < N; i++) {
+    uint32_t s = 0;
+    for (int k = 0; k < 32; k++) s += in[i / 32 * 32 + k];
+    out[i] = s ^ in[i % 32 == 31 ? i : i + 1];
+  }
+}
+static void collatz(const uint32_t *in, uint32_t *out) {
+  for (int i = 0; i < N; i++) {
+    uint64_t v = in[i] % 100000 + 1;
+    for (out[i] = 0; v != 1; out[i]++) v = v % 2 ? 3 * v + 1 : v / 2;
+  }
+}
+static void polynomial(const uint32_t *in, uint32_t *out) {
+  for (int i = 0; i < N; i++) {
+    double x = in[i] / 4294967296.0, y = sqrt(fma(x, x, 1.0)) / (x + 0.5);
+    uint64_t b;
+    memcpy(&b, &y, 8);
+    out[i] = (uint32_t)b ^ (uint32_t)(b >> 32);
+  }
+}
+static void ticket(const uint32_t *in, uint32_t *out) {
+  for (int i = 0; i < N; i++) out[1] += in[i], out[2 + i / 256] += in[i];
+  out[0] = BLOCKS;
+}
+static void turns(const uint32_t *in, uint32_t *out) {
+  for (int b = BLOCKS - 1; b >= 0; b--) out[1] = out[1] * 31 + in[b * 256];
+  out[0] = BLOCKS;
+}
+static void dynamic(const uint32_t *in, uint32_t *out) {
+  for (int i = 0; i < N; i++) out[i] = in[i / 256 * 256 + 255 - i % 256];
+}
+static void bits(const uint32_t *in, uint32_t *out) {
+  for (int i = 0; i < N; i++) {
+    uint32_t v = in[i], r = 0, b[8];
+    for (int k = 0; k < 8; k++) b[k] = (k < 4 ? v : ~v) >> 8 * (k % 4) & 255;
+    switch (v % 6) {
+      case 0: for (int k = 0; k < 32; k++) r += v >> k & 1; break;
+      case 1: while (r < 32 && !(v >> (31 - r) & 1)) r++; break;
+      case 2: for (int k = 0; k < 32; k++) r |= (v >> k & 1) << (31 - k); break;
+      case 3: for (r = 1; r < 33 && !(v >> (r - 1) & 1);) r++; break;
+      case 4: r = b[5] | b[0] << 8 | b[7] << 16 | b[2] << 24; break;
+      default: r = (uint32_t)((uint64_t)v * 0x9e3779b9u >> 32);
+    }
+    out[i] = r;
+  }
+}
+
+static const struct { const char *name; void (*want)(const uint32_t *, uint32_t *); bool zero; } kernels[] = {
+    {"scan", scan, false}, {"transpose", transpose, false}, {"histogram", histogram, true}, {"shuffle", shuffle, false},
+    {"collatz", collatz, false}, {"polynomial", polynomial, false}, {"ticket", ticket, true}, {"turns", turns, true},
+    {"bits", bits, false}, {"dynamic", dynamic, false}};
+
+static void test_kernels(void **state) {
+  static uint32_t in[N], got[N], want[N];
+  static const char *const threads[] = {"1", "2", "0"};
+  struct rng r = {83};
+  (void)state;
+  assert_int_equal(wsemuSetOption("uninitialised", "strict"), 0);
+  for (size_t k = 0; k < sizeof kernels / sizeof *kernels; k++) {
+    char file[64];
+    snprintf(file, sizeof file, "cuda/%.40s.ptx", kernels[k].name);
+    struct CUmod_st *m = emu_module_file(file);
+    for (size_t t = 0; t < 3; t++) {
+      assert_int_equal(wsemuSetOption("threads", threads[t]), 0);
+      for (int i = 0; i < N; i++) in[i] = (uint32_t)rng_next(&r);
+      memset(want, 0, sizeof want);
+      kernels[k].want(in, want);
+      ws_cu_deviceptr p[2] = {emu_buffer(in, sizeof in), emu_buffer(NULL, sizeof got)};
+      if (kernels[k].zero) CHECK(cuMemsetD8_v2(p[1], 0, sizeof got));
+      CHECK(emu_run(emu_function(m, "k"), BLOCKS, 256, 1024, p, 2));
+      emu_fetch(got, p[1], sizeof got);
+      CHECK(cuMemFree_v2(p[0]));
+      for (int i = 0; i < N; i++)
+        if (got[i] != want[i]) fail_msg("%s: element %d is 0x%x, expected 0x%x", kernels[k].name, i, got[i], want[i]);
+    }
+    CHECK(cuModuleUnload(m));
+  }
+}
+
+static int setup(void **state) { (void)state; emu_open(); return 0; }
+static int teardown(void **state) { (void)state; emu_close(); return 0; }
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_kernels)};
+  return cmocka_run_group_tests(tests, setup, teardown);
+}
