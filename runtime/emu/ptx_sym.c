@@ -129,12 +129,11 @@ uint32_t ws_emu_register(struct parser *ps, const char *s, size_t n) {
   }
   size_t digits = 0;
   while (digits < n && s[n - 1 - digits] >= '0' && s[n - 1 - digits] <= '9') digits++;
-  for (size_t d = digits < 9 ? digits : 9; d > 0; d--) { /* %f1<4>: the prefix itself may end in a digit */
-    if (d > 1 && s[n - d] == '0') continue;
-    y = lookup_range(ps, s, n - d);
-    uint64_t number = 0;
-    for (size_t i = n - d; i < n; i++) number = number * 10 + (uint64_t)(s[i] - '0');
-    if (y && number < y->size) return range_register(ps, y, (uint32_t)number, s, n);
-  }
+  /* All digits at the end are the number, as ptxas reads it: no name reaches a range whose own name ends in a digit. */
+  if (!digits || digits > 9 || (digits > 1 && s[n - digits] == '0')) return PTX_NO_REG;
+  y = lookup_range(ps, s, n - digits);
+  uint64_t number = 0;
+  for (size_t i = n - digits; i < n; i++) number = number * 10 + (uint64_t)(s[i] - '0');
+  if (y && number < y->size) return range_register(ps, y, (uint32_t)number, s, n);
   return PTX_NO_REG;
 }
