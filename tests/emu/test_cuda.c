@@ -63,10 +63,50 @@ static void bits(const uint32_t *in, uint32_t *out) {
   }
 }
 
+static void calls(const uint32_t *in, uint32_t *out) {
+  for (uint32_t i = 0; i < N; i++) {
+    uint32_t last[8] = {0}, a = in[i], b = i;
+    for (uint32_t n = 0; n < 5; n++) {
+      uint32_t x = a * 3 + n, y = b ^ a;
+      a = x & 1 ? y : x;
+      b = x & 1 ? x : y;
+      last[b % 8] += a;
+    }
+    out[i] = last[in[i] % 8] + b;
+  }
+}
+static void ballot(const uint32_t *in, uint32_t *out) {
+  for (int i = 0; i < N; i++) {
+    int first = i / 32 * 32, lane = i % 32;
+    out[i] = 0;
+    for (int k = 0; lane < 16 && k < lane; k++) out[i] += in[first + k] & 1;
+    for (int k = 16; lane >= 16 && k < 32; k++) out[i] |= (uint32_t)(in[first + k] % 4 == in[i] % 4) << k;
+  }
+}
+static void maximum(const uint32_t *in, uint32_t *out) {
+  for (int i = 0; i < N; i++) {
+    if (in[i] > out[i / 256]) out[i / 256] = in[i];
+    out[BLOCKS + i / 256] += in[i];
+  }
+}
+static void long_(const uint32_t *in, uint32_t *out) {
+  for (int i = 0; i < N; i++) {
+    int64_t a = (int64_t)((uint64_t)in[i] << 32 | in[i ^ 1]), b = (int32_t)in[i ^ 2] | 1, q = a / b, r = a % b;
+    out[i] = (uint32_t)q ^ (uint32_t)(q >> 32) ^ (uint32_t)r ^ (uint32_t)((uint64_t)a / (in[i ^ 3] | 1u));
+  }
+}
+static void bytes(const uint32_t *in, uint32_t *out) {
+  for (int i = 0; i < N; i++) {
+    const uint32_t *v = in + i / 4 * 4;
+    out[i] = (uint32_t)((int8_t)(in[i] >> 24) * 5) + (in[i] & 0xffff) + (v[0] ^ v[1] ^ v[2] ^ v[3]);
+  }
+}
+
 static const struct { const char *name; void (*want)(const uint32_t *, uint32_t *); bool zero; } kernels[] = {
     {"scan", scan, false}, {"transpose", transpose, false}, {"histogram", histogram, true}, {"shuffle", shuffle, false},
     {"collatz", collatz, false}, {"polynomial", polynomial, false}, {"ticket", ticket, true}, {"turns", turns, true},
-    {"bits", bits, false}, {"dynamic", dynamic, false}};
+    {"bits", bits, false}, {"dynamic", dynamic, false}, {"calls", calls, false}, {"ballot", ballot, false},
+    {"maximum", maximum, true}, {"long", long_, false}, {"bytes", bytes, false}};
 
 static void test_kernels(void **state) {
   static uint32_t in[N], got[N], want[N];
