@@ -149,6 +149,7 @@ static bool wait_barrier(struct warp *p, const struct ws_act *a, int el) {
 static bool wait_parity(struct warp *p, const struct ws_act *a, int el) {
   struct bar *b = find_bar(p->w, a->barrier, SIDE_BARRIER, el, 0, p->cta);
   double v = 0;
+  incomplete(p->w, "%u: an explicit phase is played, but not proven to be the only order", a->src->pos.line);
   if (!evaluate(p, a->value, &v)) incomplete(p->w, "%u: the phase is not known before it runs", a->src->pos.line);
   if ((b->phase & 1) == ((int)v & 1)) {
     p->wait = (struct waiting){.bar = b, .phase = b->phase};
@@ -229,6 +230,7 @@ bool synchronise(struct warp *p, const struct ws_act *a) {
   case WS_S_WAIT_PHASE: return wait_parity(p, a, el);
   case WS_S_ARRIVE_EXPECT: {
     double v = 0;
+    incomplete(p->w, "%u: explicit bytes are played, but not proven to come in their phase", a->src->pos.line);
     if (!evaluate(p, a->value, &v)) incomplete(p->w, "%u: the bytes are not known before it runs", a->src->pos.line);
     find_bar(p->w, a->barrier, SIDE_BARRIER, el, 0, p->cta)->bytes += (long)v;
     arrive(p, a, a->barrier, SIDE_BARRIER, el, 0, a->barrier->scope);
