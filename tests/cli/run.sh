@@ -104,7 +104,10 @@ sed 's/^\.target sm_80/.target sm_90a/' "$work/k64.ptx" >"$work/other.ptx"
 expect 1 "'.target sm_90a' found, but the manifest says target sm_80" $run "$work/other.ptx"
 sed 's/^\.version .*/.version 99.0/' "$work/k64.ptx" >"$work/newer.ptx"
 expect 4 'PTX version 99.0' $run "$work/newer.ptx"
-head -n 200 "$work/k64.ptx" >"$work/cut.ptx"
+entry=$(grep -n '^\.visible \.entry' "$work/k64.ptx" | cut -d: -f1)
+head -n $((entry + 8)) "$work/k64.ptx" >"$work/cut.ptx"
+expect 1 'parameter [0-9]* cannot be read' $run "$work/cut.ptx"
+head -n $((entry + 100)) "$work/k64.ptx" >"$work/cut.ptx"
 expect 1 'loading kernel' $run "$work/cut.ptx"
 
 [ $failed -eq 0 ] && echo "all of run is as expected"
