@@ -204,7 +204,7 @@ static void loads_and_refuses(void **state) {
   free(text);
   text = test_replace(copy_ptx, ".entry copy", ".entry kopy");
   refuse_load(text, WS_ERR_MANIFEST,
-              "the manifest names the entry copy, but the code has no such kernel: the file was altered");
+              "the code has no '.entry copy', which the manifest names");
   free(text);
   text = test_replace(copy_ptx, "// o = q", "#");
   *strchr(text, '#') = 0;

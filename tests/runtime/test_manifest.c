@@ -140,7 +140,7 @@ static const struct {
     {".visible .entry copy(", "// .entry copy(.param .u64 x)\n/* .entry copy( */ .visible .entry other(",
      "the code has no '.entry copy', which the manifest names"},
     {"// param: u64 k.stride.keys\n", "",
-     "parameter 23 is u32 in the manifest, but .u64 in the code of copy: the file was altered"},
+     "parameter 19 is u32 in the manifest, but .u64 in the code of copy: the file was altered"},
     {"// param: f32 scale * 1.4426950408889634\n", "",
      "the manifest has 23 'param' lines, but the code of copy has 24 parameters: the file was altered"},
     {", .param .f32 p_scale)", ")",

@@ -42,7 +42,8 @@ static void refuse(const struct ws_kernel *k, const struct ws_launch *l, const c
       "align 4\n// scalar: scale"
 #define PARAMS                                                                                                         \
   "// param: f32 scale",                                                                                               \
-      "// param: u64 part.data\n// param: u64 part.stride.heads\n// param: u64 count.data\n// param: f32 scale"
+      "// param: u64 part.data\n// param: u64 part.stride.heads\n// param: u64 count.data\n// param: f32 scale"},    \
+  {".param .f32 p_scale)", ".param .u64 p_part, .param .u64 p_sh, .param .u64 p_count, .param .f32 p_scale)"
 
 static void carves_the_block(void **state) {
   (void)state;
@@ -117,6 +118,7 @@ static void asks_for_free_dims(void **state) {
   static const char *const edits[][2] = {
       {"// scalar: scale", "// tensor: part workspace f32 [splits, 16] align 4\n// scalar: scale"},
       {"// param: f32 scale", "// param: u64 part.data\n// param: u32 splits\n// param: f32 scale"},
+      {".param .f32 p_scale)", ".param .u64 p_part, .param .u32 p_splits, .param .f32 p_scale)"},
       {NULL, NULL}};
   struct ws_device *d;
   struct ws_kernel *k = load(edits, &d);
