@@ -71,6 +71,13 @@ static bool split_units(const struct ws_act *a) {
   return (long)g->cols * ws_type_bits(g->tensor->type) % 128 || (long)g->col0 * ws_type_bits(g->tensor->type) % 128;
 }
 
+/* mma contracts 16 elements a step. A whole buffer is padded with zeros to that, a part of one has its neighbours behind it. */
+static bool half_step(const struct ws_mem *m, bool along_rows) {
+  if (!m || !m->buffer) return false;
+  int n = along_rows ? m->rows : m->cols, first = along_rows ? m->row0 : m->col0, all = along_rows ? m->buffer->rows : m->buffer->cols;
+  return n != all && (n % 16 || first % 16);
+}
+
 /* --- statements --- */
 
 static const char *ring_reason(const struct ws_act *a) {
@@ -122,6 +129,10 @@ static void check_act(void *ctx, struct ws_act *a) {
   if (!why && split_units(a)) refuse(c, a->src->pos, "a copy of rows that are no whole units of 16 bytes");
   if (!why && unguarded(a))
     ws_error(c->s->diags, a->from->block->pos, "unguarded", "the list may end before this block: `when has_next(%s, %d)`", a->from->block->iter->name, a->from->block->count);
+  if (a->kind == WS_S_PRODUCT && half_step(a->a_mem, false)) refuse(c, a->a_mem->pos, "a product over a part that is no multiple of 16");
+  if (a->kind == WS_S_PRODUCT && a->b_mem && half_step(a->b_mem, !a->b_mem->transposed))
+    refuse(c, a->b_mem->pos, "a product over a part that is no multiple of 16");
+  if (a->kind == WS_S_STORE && a->to && a->to->tensor && ws_type_bits(a->to->tensor->type) == 8) refuse(c, a->src->pos, "a store of 8-bit elements");
   if (!why) check_layout(c, a);
   check_node(c, a->value);
   check_node(c, a->a);
