@@ -75,7 +75,7 @@ static bool split_units(const struct ws_act *a) {
 static bool half_step(const struct ws_mem *m, bool along_rows) {
   if (!m || !m->buffer) return false;
   int n = along_rows ? m->rows : m->cols, first = along_rows ? m->row0 : m->col0, all = along_rows ? m->buffer->rows : m->buffer->cols;
-  return n != all && (n % 16 || first % 16);
+  return n != all && first % 8 == 0 && (n % 16 || first % 16);
 }
 
 /* --- statements --- */
