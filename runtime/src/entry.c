@@ -4,14 +4,6 @@
 #include "runtime.h"
 #include <string.h>
 
-static const struct {
-  const char *kind; /* u, s and b of one width are the same bytes; f is told apart, as ptxas does */
-  const char *bits;
-} words[] = {[WS_RT_U64] = {"usb", "64"}, [WS_RT_S64] = {"usb", "64"}, [WS_RT_U32] = {"usb", "32"},
-             [WS_RT_S32] = {"usb", "32"}, [WS_RT_F32] = {"fb", "32"},  [WS_RT_F64] = {"fb", "64"}};
-static const char *const names[] = {[WS_RT_U64] = "u64", [WS_RT_S64] = "s64", [WS_RT_U32] = "u32",
-                                    [WS_RT_S32] = "s32", [WS_RT_F32] = "f32", [WS_RT_F64] = "f64"};
-
 static bool blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 static bool part_of_word(char c) {
   return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '$' || c == '.' ||
@@ -78,8 +70,10 @@ static bool take_parameter(struct ws_rt_cursor *c, struct declared *d, bool *las
   return false;
 }
 
-static bool fits(const struct declared *d, enum ws_rt_param_type type) {
-  return !d->array && strchr(words[type].kind, d->type[0]) && ws_rt_equal(d->type + 1, d->length - 1, words[type].bits);
+/* u, s and b of one width are the same bytes; f is told from u and s, as ptxas does. */
+static bool fits(const struct declared *d, const char *type) {
+  return !d->array && (d->type[0] == 'b' || (d->type[0] == 'f') == (type[0] == 'f')) &&
+         ws_rt_equal(d->type + 1, d->length - 1, type + 1);
 }
 
 enum ws_status ws_rt_check_entry(const struct ws_manifest *m, const char *code, const char *end, struct ws_error_info *err) {
@@ -100,10 +94,10 @@ enum ws_status ws_rt_check_entry(const struct ws_manifest *m, const char *code, 
     if (!take_parameter(&c, &d, &last))
       return ws_rt_fail(err, WS_ERR_MANIFEST, "the code's .entry %.80s: parameter %zu cannot be read", m->info.entry,
                         count + 1);
-    if (count < m->nparams && !fits(&d, m->params[count].type))
+    if (count < m->nparams && !fits(&d, ws_rt_param_types[m->params[count].type]))
       return ws_rt_fail(err, WS_ERR_MANIFEST,
                         "parameter %zu is %s in the manifest, but .%.*s%s in the code of %.80s: the file was altered", count + 1,
-                        names[m->params[count].type], (int)d.length, d.type, d.array ? "[]" : "", m->info.entry);
+                        ws_rt_param_types[m->params[count].type], (int)d.length, d.type, d.array ? "[]" : "", m->info.entry);
   }
   if (count != m->nparams)
     return ws_rt_fail(err, WS_ERR_MANIFEST,

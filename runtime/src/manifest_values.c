@@ -301,17 +301,18 @@ static enum ws_status scalar_param(struct ws_rt_reader *r, struct ws_rt_param *p
   return WS_OK;
 }
 
+const char *const ws_rt_param_types[6] = {[WS_RT_U64] = "u64", [WS_RT_S64] = "s64", [WS_RT_U32] = "u32",
+                                          [WS_RT_S32] = "s32", [WS_RT_F32] = "f32", [WS_RT_F64] = "f64"};
+
 /* TYPE (TENSOR.data | TENSOR.stride.DIM | DIM | SCALAR [* NUMBER]) */
 static enum ws_status param_value(struct ws_rt_reader *r) {
-  static const char *const names[] = {[WS_RT_U64] = "u64", [WS_RT_S64] = "s64", [WS_RT_U32] = "u32",
-                                      [WS_RT_S32] = "s32", [WS_RT_F32] = "f32", [WS_RT_F64] = "f64"};
   struct ws_manifest *m = r->m;
   const char *s;
   size_t n, i;
   if (m->nparams == WS_RT_MAX_PARAMS) return ws_rt_bad_line(r, "more than %d kernel parameters", WS_RT_MAX_PARAMS);
   struct ws_rt_param *p = &m->params[m->nparams];
   if (!ws_rt_take_word(&r->c, &s, &n)) return ws_rt_bad_line(r, "param: expected a type and a source");
-  for (i = 0; i < 6 && !ws_rt_equal(s, n, names[i]); i++) {
+  for (i = 0; i < 6 && !ws_rt_equal(s, n, ws_rt_param_types[i]); i++) {
   }
   if (i == 6)
     return ws_rt_bad_line(r, "param: unknown type '%.*s': expected u64, s64, u32, s32, f32 or f64", ws_rt_shown(n), s);

@@ -54,6 +54,7 @@ enum {
 };
 
 enum ws_rt_param_type { WS_RT_U64, WS_RT_S64, WS_RT_U32, WS_RT_S32, WS_RT_F32, WS_RT_F64 };
+extern const char *const ws_rt_param_types[6]; /* "u64", ...: of manifest and PTX */
 enum ws_rt_source { WS_RT_DATA, WS_RT_STRIDE, WS_RT_DIM, WS_RT_SCALAR };
 
 struct ws_rt_param {
