@@ -45,15 +45,9 @@ struct ws_params ws_kernel_params(const struct ws_schedule *s, const bool *used)
 }
 
 static void line_set(const struct ws_param_value *p, struct ws_buf *o) {
-  const struct ws_static *v = &p->value;
   ws_buf_printf(o, "// set: %s ", p->name);
-  switch (v->kind) {
-  case WS_ST_INT: ws_buf_printf(o, "%ld\n", v->i); break;
-  case WS_ST_FLOAT: ws_buf_printf(o, "%.17g\n", v->f); break;
-  case WS_ST_BOOL: ws_buf_printf(o, "%s\n", v->i ? "true" : "false"); break;
-  case WS_ST_TYPE: ws_buf_printf(o, "%s\n", ws_type_name(v->type)); break;
-  case WS_ST_NAME: ws_buf_printf(o, "%s\n", v->name); break;
-  }
+  ws_static_print(&p->value, o);
+  ws_buf_puts(o, "\n");
 }
 
 static void line_tensor(const struct ws_tensor *t, struct ws_buf *o) {

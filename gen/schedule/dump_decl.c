@@ -1,17 +1,21 @@
 /* The declarations of a model as text: what was declared, and the places, counts and ids derived for it. */
 #include "dump.h"
 
+void ws_static_print(const struct ws_static *v, struct ws_buf *o) {
+  switch (v->kind) {
+  case WS_ST_INT: ws_buf_printf(o, "%ld", v->i); break;
+  case WS_ST_FLOAT: ws_buf_printf(o, "%.17g", v->f); break;
+  case WS_ST_BOOL: ws_buf_printf(o, "%s", v->i ? "true" : "false"); break;
+  case WS_ST_TYPE: ws_buf_printf(o, "%s", ws_type_name(v->type)); break;
+  case WS_ST_NAME: ws_buf_printf(o, "%s", v->name); break;
+  }
+}
+
 static void params(const struct ws_schedule *s, struct ws_buf *o) {
   for (size_t i = 0; i < s->nparams; i++) {
-    const struct ws_static *v = &s->params[i].value;
     ws_buf_printf(o, "param %s = ", s->params[i].name);
-    switch (v->kind) {
-    case WS_ST_INT: ws_buf_printf(o, "%ld\n", v->i); break;
-    case WS_ST_FLOAT: ws_buf_printf(o, "%.17g\n", v->f); break;
-    case WS_ST_BOOL: ws_buf_printf(o, "%s\n", v->i ? "true" : "false"); break;
-    case WS_ST_TYPE: ws_buf_printf(o, "%s\n", ws_type_name(v->type)); break;
-    case WS_ST_NAME: ws_buf_printf(o, "%s\n", v->name); break;
-    }
+    ws_static_print(&s->params[i].value, o);
+    ws_buf_puts(o, "\n");
   }
 }
 

@@ -393,6 +393,7 @@ void ws_schedule_budget(const struct ws_schedule *s, struct ws_buf *out);
 /* Helpers for whoever reads the model. */
 const struct ws_block_step *ws_schedule_block(const struct ws_schedule *s, const char *dim);
 const struct ws_static *ws_schedule_param(const struct ws_schedule *s, const char *name);
+void ws_static_print(const struct ws_static *v, struct ws_buf *o); /* as -D takes it */
 
 /* The value of a node made of numbers, the instance index and the rank, for one instance in one CTA. False for any other node. */
 bool ws_known(const struct ws_node *x, int rank, int instance, double *value);
