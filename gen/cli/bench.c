@@ -268,14 +268,10 @@ static int bench_request(struct request *q, const char *path) {
   return code;
 }
 
-enum { OPT_SHAPE = 256, OPT_SHAPES, OPT_LAYOUT, OPT_PAD, OPT_SEED, OPT_DEVICE, OPT_WARMUP, OPT_REPEAT, OPT_CUBIN };
+enum { OPT_DEVICE = 256, OPT_WARMUP, OPT_REPEAT, OPT_CUBIN };
 static const struct option options[] = {
     WS_CLI_SPEC_OPTIONS,
-    {"shape", required_argument, NULL, OPT_SHAPE},
-    {"shapes", required_argument, NULL, OPT_SHAPES},
-    {"layout", required_argument, NULL, OPT_LAYOUT},
-    {"pad", required_argument, NULL, OPT_PAD},
-    {"seed", required_argument, NULL, OPT_SEED},
+    WS_CLI_SHAPE_OPTIONS,
     {"device", required_argument, NULL, OPT_DEVICE},
     {"warmup", required_argument, NULL, OPT_WARMUP},
     {"repeat", required_argument, NULL, OPT_REPEAT},
@@ -284,31 +280,14 @@ static const struct option options[] = {
     {0},
 };
 
-/* Options that the shapes build on come first, wherever they stand. */
-static bool first_pass(int option, char *value, struct request *q, struct ws_cli_shape *base) {
-  int64_t seed;
+static bool own_option(int option, char *value, struct request *q) {
   switch (option) {
-  case OPT_LAYOUT: return ws_cli_parse_layout(value, &base->layout);
-  case OPT_PAD: return ws_cli_parse_integer("--pad", value, 0, INT32_MAX, &base->pad);
-  case OPT_SEED:
-    if (!ws_cli_parse_integer("--seed", value, 0, INT64_MAX, &seed)) return false;
-    base->seed = (uint64_t)seed;
-    return true;
   case OPT_DEVICE: q->device = value; return true;
   case OPT_WARMUP: return ws_cli_parse_integer("--warmup", value, 0, 100000, &q->warmup);
   case OPT_REPEAT: return ws_cli_parse_integer("--repeat", value, 1, 100000, &q->repeat);
   case OPT_CUBIN: q->cubin = true; return true;
   default: return true;
   }
-}
-
-static bool second_pass(int argc, char **argv, struct request *q, const struct ws_cli_shape *base) {
-  optind = 1;
-  for (int c; (c = getopt_long(argc, argv, "D:h", options, NULL)) != -1;) {
-    if (c == OPT_SHAPE && !ws_cli_add_shape(&q->shapes, optarg, base)) return false;
-    if (c == OPT_SHAPES && !ws_cli_add_shapes_of_file(&q->shapes, optarg, base)) return false;
-  }
-  return q->shapes.n || ws_cli_add_shape(&q->shapes, "", base);
 }
 
 int ws_cli_bench(int argc, char **argv) {
@@ -321,11 +300,12 @@ int ws_cli_bench(int argc, char **argv) {
     }
     if (c == '?') return ws_cli_fail(WS_CLI_USAGE, "see `warpscore bench --help`");
     int taken = ws_cli_spec_option(&q.spec, c, optarg);
-    if (taken < 0 || (!taken && !first_pass(c, optarg, &q, &base))) return WS_CLI_USAGE;
+    if (!taken) taken = ws_cli_shape_option(&base, c, optarg);
+    if (taken < 0 || (!taken && !own_option(c, optarg, &q))) return WS_CLI_USAGE;
   }
   if (argc - optind != 1)
     return ws_cli_fail(WS_CLI_USAGE, "bench takes one spec or kernel; see `warpscore bench --help`");
-  int code = second_pass(argc, argv, &q, &base) ? bench_request(&q, argv[argc - 1]) : WS_CLI_USAGE;
+  int code = ws_cli_collect_shapes(&q.shapes, argc, argv, options, &base) ? bench_request(&q, argv[argc - 1]) : WS_CLI_USAGE;
   free(q.shapes.list);
   return code;
 }

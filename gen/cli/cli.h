@@ -89,6 +89,19 @@ bool ws_cli_parse_shape(const char *text, const struct ws_cli_shape *base, struc
 bool ws_cli_add_shape(struct ws_cli_shapes *s, const char *text, const struct ws_cli_shape *base);
 bool ws_cli_add_shapes_of_file(struct ws_cli_shapes *s, const char *path, const struct ws_cli_shape *base);
 bool ws_cli_parse_layout(const char *text, enum ws_cli_layout *out);
+
+/* --shape --shapes --layout --pad --seed, in two passes: the last three, wherever they stand, are what shapes build on. */
+enum { WS_CLI_SHAPE = 1101, WS_CLI_SHAPES, WS_CLI_LAYOUT, WS_CLI_PAD, WS_CLI_SEED };
+#define WS_CLI_SHAPE_OPTIONS                                                                                 \
+  {"shape", required_argument, NULL, WS_CLI_SHAPE}, {"shapes", required_argument, NULL, WS_CLI_SHAPES},      \
+      {"layout", required_argument, NULL, WS_CLI_LAYOUT}, {"pad", required_argument, NULL, WS_CLI_PAD},      \
+      {"seed", required_argument, NULL, WS_CLI_SEED}
+/* First pass. 0 = not mine, 1 = taken (or left to the second pass), -1 = wrong (said). */
+int ws_cli_shape_option(struct ws_cli_shape *base, int option, char *value);
+/* Second pass over all arguments: the list of shapes, base alone where none is given. The caller frees s->list. */
+struct option;
+bool ws_cli_collect_shapes(struct ws_cli_shapes *s, int argc, char **argv, const struct option *options,
+                           const struct ws_cli_shape *base);
 bool ws_cli_parse_integer(const char *what, const char *text, int64_t low, int64_t high, int64_t *out); /* says why not */
 bool ws_cli_parse_number(const char *what, const char *text, double *out);
 void ws_cli_print_shape(const struct ws_cli_shape *s, char *out, size_t size); /* as --shape takes it */

@@ -1,4 +1,5 @@
 #include "cli.h"
+#include <getopt.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -135,4 +136,29 @@ void ws_cli_print_shape(const struct ws_cli_shape *s, char *out, size_t size) {
   if (n > 0 && (size_t)n < size)
     snprintf(out + n, size - (size_t)n, ",layout=%s,pad=%lld,seed=%llu", s->layout == WS_CLI_BSHD ? "bshd" : "bhsd",
              (long long)s->pad, (unsigned long long)s->seed);
+}
+
+int ws_cli_shape_option(struct ws_cli_shape *base, int option, char *value) {
+  int64_t seed;
+  switch (option) {
+  case WS_CLI_SHAPE:
+  case WS_CLI_SHAPES: return 1;
+  case WS_CLI_LAYOUT: return ws_cli_parse_layout(value, &base->layout) ? 1 : -1;
+  case WS_CLI_PAD: return ws_cli_parse_integer("--pad", value, 0, INT32_MAX, &base->pad) ? 1 : -1;
+  case WS_CLI_SEED:
+    if (!ws_cli_parse_integer("--seed", value, 0, INT64_MAX, &seed)) return -1;
+    base->seed = (uint64_t)seed;
+    return 1;
+  default: return 0;
+  }
+}
+
+bool ws_cli_collect_shapes(struct ws_cli_shapes *s, int argc, char **argv, const struct option *options,
+                           const struct ws_cli_shape *base) {
+  optind = 1;
+  for (int c; (c = getopt_long(argc, argv, "D:h", options, NULL)) != -1;) {
+    if (c == WS_CLI_SHAPE && !ws_cli_add_shape(s, optarg, base)) return false;
+    if (c == WS_CLI_SHAPES && !ws_cli_add_shapes_of_file(s, optarg, base)) return false;
+  }
+  return s->n || ws_cli_add_shape(s, "", base);
 }

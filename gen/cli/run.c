@@ -385,12 +385,7 @@ static int run_request(struct request *q, const char *path) {
 /* ---- options ---- */
 
 enum {
-  OPT_SHAPE = 256,
-  OPT_SHAPES,
-  OPT_LAYOUT,
-  OPT_PAD,
-  OPT_SEED,
-  OPT_SCALE,
+  OPT_SCALE = 256,
   OPT_Q,
   OPT_K,
   OPT_V,
@@ -402,11 +397,7 @@ enum {
 };
 static const struct option options[] = {
     WS_CLI_SPEC_OPTIONS,
-    {"shape", required_argument, NULL, OPT_SHAPE},
-    {"shapes", required_argument, NULL, OPT_SHAPES},
-    {"layout", required_argument, NULL, OPT_LAYOUT},
-    {"pad", required_argument, NULL, OPT_PAD},
-    {"seed", required_argument, NULL, OPT_SEED},
+    WS_CLI_SHAPE_OPTIONS,
     {"scale", required_argument, NULL, OPT_SCALE},
     {"q", required_argument, NULL, OPT_Q},
     {"k", required_argument, NULL, OPT_K},
@@ -421,16 +412,8 @@ static const struct option options[] = {
     {0},
 };
 
-/* Options that the shapes build on come first, wherever they stand. */
-static bool first_pass(int option, char *value, struct request *q, struct ws_cli_shape *base) {
-  int64_t seed;
+static bool own_option(int option, char *value, struct request *q) {
   switch (option) {
-  case OPT_LAYOUT: return ws_cli_parse_layout(value, &base->layout);
-  case OPT_PAD: return ws_cli_parse_integer("--pad", value, 0, INT32_MAX, &base->pad);
-  case OPT_SEED:
-    if (!ws_cli_parse_integer("--seed", value, 0, INT64_MAX, &seed)) return false;
-    base->seed = (uint64_t)seed;
-    return true;
   case OPT_SCALE: q->has_scale = true; return ws_cli_parse_number("--scale", value, &q->scale);
   case OPT_Q:
   case OPT_K:
@@ -444,15 +427,6 @@ static bool first_pass(int option, char *value, struct request *q, struct ws_cli
   }
 }
 
-static bool second_pass(int argc, char **argv, struct request *q, const struct ws_cli_shape *base) {
-  optind = 1;
-  for (int c; (c = getopt_long(argc, argv, "D:h", options, NULL)) != -1;) {
-    if (c == OPT_SHAPE && !ws_cli_add_shape(&q->shapes, optarg, base)) return false;
-    if (c == OPT_SHAPES && !ws_cli_add_shapes_of_file(&q->shapes, optarg, base)) return false;
-  }
-  return q->shapes.n || ws_cli_add_shape(&q->shapes, "", base);
-}
-
 int ws_cli_run(int argc, char **argv) {
   struct request q = {0};
   struct ws_cli_shape base = WS_CLI_DEFAULT_SHAPE;
@@ -463,10 +437,11 @@ int ws_cli_run(int argc, char **argv) {
     }
     if (c == '?') return ws_cli_fail(WS_CLI_USAGE, "see `warpscore run --help`");
     int taken = ws_cli_spec_option(&q.spec, c, optarg);
-    if (taken < 0 || (!taken && !first_pass(c, optarg, &q, &base))) return WS_CLI_USAGE;
+    if (!taken) taken = ws_cli_shape_option(&base, c, optarg);
+    if (taken < 0 || (!taken && !own_option(c, optarg, &q))) return WS_CLI_USAGE;
   }
   if (argc - optind != 1) return ws_cli_fail(WS_CLI_USAGE, "run takes one spec or kernel; see `warpscore run --help`");
-  int code = second_pass(argc, argv, &q, &base) ? run_request(&q, argv[argc - 1]) : WS_CLI_USAGE;
+  int code = ws_cli_collect_shapes(&q.shapes, argc, argv, options, &base) ? run_request(&q, argv[argc - 1]) : WS_CLI_USAGE;
   free(q.shapes.list);
   return code;
 }

@@ -4,32 +4,7 @@
 set -u
 tool=$1 data=$2 specs=$3 work=$4
 rm -rf "$work" && mkdir -p "$work" || exit 99
-failed=0
-
-# expect CODE PATTERN COMMAND...: the exit code, and a fixed string somewhere in stdout or stderr ('' = any)
-expect() {
-  want=$1 pattern=$2
-  shift 2
-  "$@" >"$work/out" 2>&1 </dev/null
-  code=$?
-  if [ $code -ne "$want" ]; then
-    echo "FAIL exit code $code, expected $want: $*"
-    sed 's/^/    /' "$work/out" | head -20
-    failed=1
-  elif [ -n "$pattern" ] && ! grep -qF -- "$pattern" "$work/out"; then
-    echo "FAIL '$pattern' is not in the output of: $*"
-    sed 's/^/    /' "$work/out" | head -20
-    failed=1
-  fi
-}
-
-# that CONDITION WORDS...
-that() {
-  if ! eval "$1"; then
-    echo "FAIL $2"
-    failed=1
-  fi
-}
+. "$(dirname "$0")/expect.sh"
 
 spec=$specs/fa2_forward.yaml
 copy=$data/copy.ptx
