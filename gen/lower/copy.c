@@ -369,7 +369,7 @@ static void write_pairs16(struct lower *l, const struct ws_mem *to, const struct
   for (int u = 0; u <= f->layout.mask; u++) reg[u] = ws_frag_address(l, f, slot, u);
   for (int i = 0; i < v->n; i++) {
     int row = i / (v->nt * 2) * 16 + i % 2 * 8, unit = to->col0 / 8 + i / 2 % v->nt, low = unit & f->layout.mask;
-    OP(l, "st_shared", reg[low], ws_lower_int(l, imm + (long)(to->row0 + row) * f->layout.pitch + (unit - low) * 16L), v->reg[i]);
+    OP(l, "st_shared", reg[low], ws_lower_int(l, imm + ws_smem_unit(&f->layout, to->row0 + row, unit)), v->reg[i]);
   }
 }
 
@@ -382,7 +382,7 @@ struct smem_acc ws_smem_acc(struct lower *l, const struct ws_mem *m, bool vector
 
 const char *ws_smem_acc_at(struct lower *l, const struct smem_acc *a, int row, int ni, const char **imm) {
   int unit = a->mem->col0 / 4 + ni * 2, low = unit & a->map->layout.mask;
-  *imm = ws_lower_int(l, a->imm + (long)(a->mem->row0 + row) * a->map->layout.pitch + (unit - low) * 16L);
+  *imm = ws_lower_int(l, a->imm + ws_smem_unit(&a->map->layout, a->mem->row0 + row, unit));
   return a->reg[low];
 }
 
@@ -414,4 +414,5 @@ void ws_lower_write(struct lower *l, struct ws_act *a) {
     write_pairs16(l, to, &v);
   else
     write_f32(l, to, &v);
+  ws_lower_proxy_fence(l, to->buffer);
 }

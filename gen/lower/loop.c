@@ -50,6 +50,23 @@ struct list_bounds ws_list_bounds(struct lower *l, const struct ws_problem_list 
 
 /* --- work --- */
 
+/* A persistent CTA takes every n-th tile, n being the number of CTAs (or of pairs of them). */
+static void tile_numbers(struct lower *l, const char *rows, const char *round, const char *loop, const char *end) {
+  if (!l->s->persistent) {
+    ws_lower_comment(l, "one work tile a CTA; %%ctaid.x counts row tiles fastest, then heads, then batches");
+    WS_OP0(&l->px, l->s->pair ? "tile_of_pair" : "tile_of_cta");
+    return;
+  }
+  ws_lower_comment(l, "a CTA stays for many work tiles; their numbers count row tiles fastest, then heads, then batches");
+  const char *tiles = ws_lower_named(l, WS_REG_B32, "tiles");
+  WS_OP0(&l->px, l->s->pair ? "tile_of_pair" : "tile_of_cta");
+  if (l->s->tile_rows)
+    OP(l, "tile_count", tiles, rows, round);
+  else
+    OP(l, "tile_count_heads", tiles);
+  OP(l, "tile_loop", loop, ws_lower_temp(l, WS_REG_PRED), tiles, end);
+}
+
 static void work_loop(struct lower *l, struct ws_act *a) {
   struct ws_buf *before = l->px.out, *outer_start = l->tile_start;
   struct ws_buf body = {.arena = l->arena}, start = {.arena = l->arena};
@@ -58,14 +75,16 @@ static void work_loop(struct lower *l, struct ws_act *a) {
   l->iter[a->iter->index] = (struct iter_state){.index = ws_lower_named(l, WS_REG_B32, "tile"), .masked = UNKNOWN, .first = UNKNOWN};
   ws_lower_acts(l, a->body);
   l->px.out = before;
-  ws_lower_comment(l, "one work tile a CTA; %%ctaid.x counts row tiles fastest, then heads, then batches");
   const char *rows = ws_lower_int(l, l->s->tile_rows), *round = ws_lower_int(l, l->s->tile_rows - 1);
+  const char *loop = ws_ptx_label(&l->px, "tile"), *end = ws_ptx_label(&l->px, "no_tile");
+  tile_numbers(l, rows, round, loop, end);
   if (l->s->tile_rows)
     OP(l, l->s->sort_longest ? "work_tile_longest" : "work_tile", rows, round);
   else
     WS_OP0(&l->px, "work_head");
   if (start.n) ws_buf_add(before, start.s, start.n);
   if (body.n) ws_buf_add(before, body.s, body.n);
+  if (l->s->persistent) OP(l, "tile_again", loop, ws_lower_int(l, l->s->pair ? 1 : 0), ws_lower_temp(l, WS_REG_B32), end);
   l->tile_start = outer_start;
 }
 

@@ -1,13 +1,11 @@
 #include "lower.h"
-#include "compile.h"
-#include "manifest.h"
 #include <stdarg.h>
 #include <string.h>
 
 /* --- registers and text --- */
 
 const char *ws_lower_temp(struct lower *l, enum ws_reg_class c) {
-  static const char *const names[2][WS_REG_CLASSES] = {{"p", "i", "f", "w"}, {"hp", "hi", "hf", "hw"}};
+  static const char *const names[2][WS_REG_CLASSES] = {{"p", "i", "f", "w", "h"}, {"hp", "hi", "hf", "hw", "hh"}};
   const char *name = names[l->hoisting > 0][c];
   int i = l->temp[c]++;
   return ws_ptx_temps(&l->px, c, name, (size_t)i + 1)[i];
@@ -87,40 +85,6 @@ bool ws_lower_in_loop(struct lower *l, const struct ws_tensor *t, const struct w
   return c.found;
 }
 
-/* --- rings --- */
-
-static struct ring_state *ring_of(struct lower *l, const struct ws_pipelinem *p, int element) {
-  struct ring_state *r = &l->ring[p->index * 64 + element];
-  const struct ws_bufferm *b = p->buffer;
-  if (b->stages == 1 || r->fill) return r;
-  const char *name = p->is_array ? ws_fmt(l->arena, "%s%d", p->name, element) : p->name;
-  r->fill = ws_lower_named(l, WS_REG_B32, "%s_fill", name);
-  r->drain = ws_lower_named(l, WS_REG_B32, "%s_drain", name);
-  struct ws_buf *old = ws_lower_hoist(l, l->start);
-  ws_lower_comment(l, "ring %s: %d slots of %ld bytes from %ld; bytes from %%smem of the slot next filled and next waited for", p->name, b->stages, b->bytes,
-                   b->offset + (long)element * b->stages * b->bytes);
-  const char *first = ws_lower_int(l, b->offset + (long)element * b->stages * b->bytes);
-  OP(l, "ring_start", r->fill, first);
-  OP(l, "ring_start", r->drain, first);
-  ws_lower_restore(l, old);
-  return r;
-}
-
-static void take_slot(struct lower *l, struct ws_act *a, bool fill) {
-  struct ring_state *r = ring_of(l, a->pipe, a->element);
-  const struct ws_bufferm *b = a->pipe->buffer;
-  if (b->stages == 1) {
-    if (a->handle) l->handle[a->handle->index] = "";
-    if (fill) ws_lower_note(l, "no instruction: the ring has one slot");
-    return;
-  }
-  const char *slot = a->handle ? ws_lower_named(l, WS_REG_B32, "slot_%s", a->handle->name) : ws_lower_temp(l, WS_REG_B32);
-  if (a->handle) l->handle[a->handle->index] = slot;
-  long first = b->offset + (long)a->element * b->stages * b->bytes;
-  OP(l, "ring_next", slot, fill ? r->fill : r->drain, ws_lower_int(l, b->bytes), ws_lower_int(l, first + (b->stages - 1) * b->bytes),
-     ws_lower_int(l, first), ws_lower_temp(l, WS_REG_PRED));
-}
-
 /* --- statements --- */
 
 /* The barrier of a role's instance: one id an instance, counted on from the first one's. */
@@ -131,11 +95,22 @@ static const char *barrier_id(struct lower *l, int id) {
   return d;
 }
 
+/* A named barrier: one id an element, or one a warp. */
+static const char *named_id(struct lower *l, const struct ws_act *a) {
+  const struct ws_barrierm *b = a->barrier;
+  const char *id = ws_lower_int(l, b->id + (a->element_at ? 0 : a->element * b->ids)), *d;
+  if (a->element_at) {
+    OP(l, "mad_s32", d = ws_lower_temp(l, WS_REG_B32), ws_uniform_int(l, a->element_at), ws_lower_int(l, b->ids), id);
+    id = d;
+  }
+  if (b->per_warp) OP(l, "add_s32", d = ws_lower_temp(l, WS_REG_B32), id, "%warp"), id = d;
+  return id;
+}
+
 static void sync_act(struct lower *l, const struct ws_act *a) {
   const struct ws_rolem *r = l->prog->role;
   if (a->barrier)
-    OP(l, a->kind == WS_S_ARRIVE ? "barrier_arrive" : "barrier_sync", ws_lower_int(l, a->barrier->id + a->element * a->barrier->ids),
-       ws_lower_int(l, a->barrier->arrivals[a->element]));
+    OP(l, a->kind == WS_S_ARRIVE ? "barrier_arrive" : "barrier_sync", named_id(l, a), ws_lower_int(l, a->barrier->arrivals[a->element]));
   else if (a->sync == WS_SYNC_WARP || (a->sync == WS_SYNC_ROLE && r->warps == 1))
     WS_OP0(&l->px, "sync_warp");
   else if (a->sync == WS_SYNC_ALL || l->one_role)
@@ -186,6 +161,15 @@ static void comment(struct lower *l, const struct ws_act *a) {
   OP(l, "location", ws_lower_int(l, a->src->pos.line), ws_lower_int(l, a->src->pos.col));
 }
 
+/* The first thread of the role runs the block, the others go around it. */
+static void one_thread(struct lower *l, struct ws_act *a) {
+  const char *skip = ws_ptx_label(&l->px, "others"), *p = ws_lower_temp(l, WS_REG_PRED);
+  OP(l, "compare_s32", "ne", p, "%thread", "0");
+  OP(l, "branch_if", p, skip);
+  ws_lower_acts(l, a->body);
+  OP(l, "label", skip);
+}
+
 static void lower_act(struct lower *l, struct ws_acts *acts, size_t i) {
   struct ws_act *a = &acts->act[i];
   memset(l->temp, 0, sizeof l->temp);
@@ -193,18 +177,19 @@ static void lower_act(struct lower *l, struct ws_acts *acts, size_t i) {
   switch (a->kind) {
   case WS_S_FOR: ws_lower_for(l, a); break;
   case WS_S_IF: if_act(l, a); break;
-  case WS_S_LOAD: ws_lower_load(l, a); break;
-  case WS_S_STORE: ws_lower_store(l, a); break;
+  case WS_S_LOAD: a->by == WS_BY_TMA ? ws_lower_tma_load(l, a) : ws_lower_load(l, a); break;
+  case WS_S_STORE: a->by == WS_BY_BULK ? ws_lower_tma_store(l, a) : ws_lower_store(l, a); break;
   case WS_S_WRITE: ws_lower_write(l, a); break;
-  case WS_S_PRODUCT: ws_lower_product(l, a); break;
-  case WS_S_ASSIGN: ws_lower_assign(l, acts, i); break;
-  case WS_S_SYNC: case WS_S_ARRIVE: sync_act(l, a); break;
-  case WS_S_ACQUIRE: take_slot(l, a, true); break;
-  case WS_S_COMMIT: WS_OP0(&l->px, "cp_async_commit"); break;
-  case WS_S_WAIT:
-    OP(l, "cp_async_wait", ws_lower_int(l, a->wait_groups));
-    take_slot(l, a, false);
-    break;
+  case WS_S_PRODUCT: a->by == WS_BY_WGMMA ? ws_lower_wgmma(l, a) : ws_lower_product(l, a); break;
+  case WS_S_ASSIGN: a->handle ? ws_lower_same_slot(l, a) : ws_lower_assign(l, acts, i); break;
+  case WS_S_ARRIVE: a->barrier->named ? sync_act(l, a) : ws_lower_arrive(l, a); break;
+  case WS_S_SYNC: sync_act(l, a); break;
+  case WS_S_ACQUIRE: ws_lower_acquire(l, a); break;
+  case WS_S_COMMIT: ws_lower_commit(l, a); break;
+  case WS_S_WAIT: ws_lower_wait(l, a); break;
+  case WS_S_RELEASE: ws_lower_release(l, a); break;
+  case WS_S_AWAIT: ws_lower_await(l, a); break;
+  case WS_S_ONE_THREAD: one_thread(l, a); break;
   default: ws_error(l->diags, a->src->pos, "not-lowered", "this statement is not lowered for %s", l->s->target);
   }
 }
@@ -230,111 +215,4 @@ void ws_lower_acts(struct lower *l, struct ws_acts *acts) {
   forget(&l->maps, maps);
   forget(&l->frags, frags);
   forget(&l->pointers, pointers);
-}
-
-/* --- the kernel --- */
-
-static void program(struct lower *l, struct ws_programm *p, struct ws_buf *out) {
-  struct ws_buf start = {.arena = l->arena}, body = {.arena = l->arena};
-  l->prog = p;
-  l->var = WS_NEW_N(l->arena, struct tile, p->nvars);
-  l->handle = WS_NEW_N(l->arena, const char *, p->nhandles);
-  for (size_t i = 0; i < p->nhandles; i++) l->handle[i] = "";
-  l->ring = WS_NEW_N(l->arena, struct ring_state, (size_t)l->s->npipelines * 64);
-  l->iter = WS_NEW_N(l->arena, struct iter_state, p->niters);
-  l->maps.n = l->frags.n = l->pointers.n = l->depth = 0;
-  l->start = l->tile_start = &start;
-  l->px.out = &start;
-  const char *skip = NULL;
-  int warps = p->role->warps, first = p->role->first_warp + p->first * warps;
-  if (!l->one_role) {
-    skip = ws_ptx_label(&l->px, ws_fmt(l->arena, "not_%s", p->role->name));
-    OP(l, "role_enter", ws_lower_temp(l, WS_REG_PRED), ws_lower_int(l, first), ws_lower_int(l, first + p->count * warps), skip);
-  }
-  WS_OP0(&l->px, "entry_sequence");
-  if (first) OP(l, "entry_role", ws_lower_int(l, first * 32L));
-  if (p->count > 1) OP(l, "entry_instance", ws_lower_named(l, WS_REG_B32, "instance"), ws_lower_int(l, warps * 32L), ws_lower_int(l, p->first));
-  WS_OP0(&l->px, "entry_lanes");
-  l->px.out = &body;
-  ws_lower_acts(l, p->body);
-  l->px.out = out;
-  ws_buf_add(out, start.s, start.n);
-  if (body.n) ws_buf_add(out, body.s, body.n);
-  if (skip) OP(l, "label", skip);
-}
-
-static void declare_fixed(struct lower *l) {
-  static const char *const b32[] = {"thread", "lane", "warp", "quad_row", "quad_column", "smem", "diagonal", "tile", "row0", "head", "batch", "kv_head", "row_tiles", "row_tile", "batch_head", "group"};
-  for (size_t i = 0; i < sizeof b32 / sizeof *b32; i++) ws_ptx_reg(&l->px, WS_REG_B32, b32[i]);
-  ws_ptx_reg(&l->px, WS_REG_PRED, "quad_first");
-  ws_ptx_reg(&l->px, WS_REG_F32, "zero");
-}
-
-static void load_params(struct lower *l, const struct ws_params *params) {
-  static const enum ws_reg_class classes[] = {[WS_PARAM_U64] = WS_REG_B64, [WS_PARAM_U32] = WS_REG_B32, [WS_PARAM_F32] = WS_REG_F32};
-  static const char *const types[] = {[WS_PARAM_U64] = "u64", [WS_PARAM_U32] = "u32", [WS_PARAM_F32] = "f32"};
-  for (size_t i = 0; i < params->n; i++) {
-    const struct ws_kernel_param *p = &params->param[i];
-    OP(l, "load_param", types[p->type], ws_ptx_reg(&l->px, classes[p->type], p->name), p->name);
-  }
-}
-
-static struct ws_list param_lines(struct lower *l, const struct ws_params *params) {
-  static const char *const types[] = {[WS_PARAM_U64] = ".u64", [WS_PARAM_U32] = ".u32", [WS_PARAM_F32] = ".f32"};
-  const char **cell = WS_NEW_N(l->arena, const char *, params->n + 1);
-  for (size_t i = 0; i < params->n; i++)
-    cell[i] = ws_fmt(l->arena, "%s %s%s", types[params->param[i].type], params->param[i].name, i + 1 < params->n ? "," : "");
-  return (struct ws_list){params->n, 1, cell};
-}
-
-/* A string for a .file directive and a comment: no quotes, no line ends. */
-static const char *plain_path(struct lower *l, const char *path) {
-  char *s = ws_strdup(l->arena, path);
-  for (char *p = s; *p; p++)
-    if (*p == '"' || *p == '\\' || (unsigned char)*p < ' ') *p = '_';
-  return s;
-}
-
-bool ws_lower_has_target(const struct ws_schedule *s) { return s->arch == 80; }
-
-struct ws_kernel_text *ws_lower(struct ws_schedule *s, const struct ws_templates *t, const char *spec_path) {
-  struct lower *l = WS_NEW(s->arena, struct lower);
-  size_t before = s->diags->errors;
-  l->arena = s->arena, l->s = s, l->diags = s->diags;
-  l->one_role = s->nprograms == 1 && s->threads == s->programs[0].role->warps * 32 && s->programs[0].count == 1;
-  if (s->persistent) {
-    ws_error(l->diags, s->doc->work.launch->pos, "not-lowered", "a persistent launch is not lowered for %s yet: `launch: single`", s->target);
-    return NULL;
-  }
-  if (!ws_lower_has_target(s)) {
-    ws_error(l->diags, s->doc->ntargets ? s->doc->target_pos[0] : s->doc->pos, "not-lowered", "target %s is not lowered yet; sm_80 is", s->target);
-    return NULL;
-  }
-  if (!ws_lower_supports(s)) return NULL;
-  ws_ptx_init(&l->px, l->arena, l->diags, t);
-  declare_fixed(l);
-  struct ws_buf code = {.arena = l->arena}, all = {.arena = l->arena}, out = {.arena = l->arena};
-  for (int i = 0; i < s->nprograms; i++) program(l, &s->programs[i], &code);
-  struct ws_params params = ws_kernel_params(s, l->used);
-  l->px.out = &all;
-  load_params(l, &params);
-  if (!l->one_role) {
-    ws_lower_named(l, WS_REG_B32, "cta_warp");
-    WS_OP0(&l->px, "cta_warp");
-  }
-  ws_ptx_aligned(&l->px, code.s);
-  WS_OP0(&l->px, "finish");
-  l->px.out = &out;
-  struct ws_list lists[] = {param_lines(l, &params), ws_ptx_reg_lines(&l->px)};
-  struct ws_buf guide = {.arena = l->arena};
-  l->px.out = &guide;
-  ws_lower_guide(l, plain_path(l, spec_path));
-  l->px.out = &out;
-  const char *args[] = {ws_manifest_text(s, &params), guide.s, ws_fmt(l->arena, "%d.%d", l->px.version / 10, l->px.version % 10), s->target,
-                        plain_path(l, spec_path), s->name, ws_lower_int(l, s->threads), ws_lower_int(l, s->ctas ? s->ctas : 1), all.s};
-  ws_ptx_op_list(&l->px, "module", args, sizeof args / sizeof *args, lists, 2);
-  if (s->diags->errors > before) return NULL;
-  struct ws_kernel_text *k = WS_NEW(l->arena, struct ws_kernel_text);
-  k->name = s->name, k->ptx = out.s, k->ptx_len = out.n;
-  return k;
 }

@@ -1,14 +1,16 @@
-/* gen/lower: the only place where a statement meets a target (here: mma.sync, sm_80 and later).
+/* gen/lower: the only place where a statement meets a target (mma.sync on sm_80, wgmma and TMA on sm_90a).
  *
  *   supported.c  what is refused, all of it before anything is lowered
- *   lower.c    the kernel: parameters, roles, statements in order, manifest facts
+ *   lower.c    statements in order
+ *   kernel.c   the kernel around them: parameters, roles, barriers, manifest facts
+ *   ring.c     slots of rings, mbarriers, named barriers
  *   tile.c     register tiles: which register holds which element
  *   expr.c     elementwise expressions; eval.h says how
  *   rows.c     row reductions, votes, masks, positions
  *   read.c     memory into registers
  *   uniform.c  values that all threads share: indices, lists, conditions
- *   product.c  mma.sync and its fragments
- *   copy.c     global and shared memory: cp.async rings, stores, writes
+ *   product.c  mma.sync and its fragments;  wgmma.c  products of warpgroups and their descriptors
+ *   copy.c     global and shared memory by threads: cp.async, stores, writes;  tma.c  by TMA
  *   loop.c     work tiles, lists of blocks, copies of a loop body
  *
  * Code is emitted through templates only. Three texts grow side by side: what a program computes once at its start
@@ -78,8 +80,28 @@ struct pointer {                   /* a tensor tile's address for one copy_map, 
 
 enum tri { NO, YES, UNKNOWN };
 
-struct ring_state {                /* by pipeline and element */
-  const char *fill, *drain;        /* registers: byte offset of the slot next filled / next waited for; NULL = one stage */
+/* A position that a program keeps in a ring, or the phase of a barrier that it waits for; see ring.c. */
+struct ring_pos {
+  const struct ws_pipelinem *pipe;
+  const struct ws_barrierm *barrier;
+  int element;
+  const struct ws_node *element_at;
+  enum ring_side { RING_FILL, RING_COMMIT, RING_DRAIN, RING_ARRIVE } side;
+  const char *name;
+  const char *bytes;               /* register, cp.async: byte offset of the slot */
+  const char *stage, *phase;       /* registers, mbarriers: stage (NULL = there is one) and the parity to wait for */
+};
+struct slot {                      /* what a handle stands for: registers, or "" for a static place */
+  const char *at, *bar;            /* bytes from %smem; address of its full mbarrier */
+};
+
+/* A tensor map that the kernel takes as a parameter: boxes of rows and columns of a tensor. */
+struct tma_map {
+  const struct ws_tensor *tensor;
+  int rows, cols, swizzle;
+  const char *name;                /* of the parameter */
+  const char *address;             /* register of program `prog` */
+  const struct ws_programm *prog;
 };
 
 /* Block numbers of a list for this work tile: it runs over begin .. end - 1, of which clear_begin .. clear_end - 1 need no
@@ -96,8 +118,12 @@ struct lower {
   struct ws_programm *prog;
   struct ws_buf *start, *tile_start; /* see above */
   struct tile *var;                /* by variable */
-  const char **handle;             /* by handle: register with the slot's byte offset; "" = a static place */
-  struct ring_state *ring;         /* by pipeline * 64 + element */
+  struct slot *handle;             /* by handle */
+  struct ring_pos **rings;
+  size_t nrings, rings_cap;
+  const char *lane_first;          /* predicate: lane 0; NULL until it is needed */
+  struct tma_map **tma_maps;       /* of the whole kernel */
+  size_t nmaps, maps_cap;
   struct keep maps, frags, pointers; /* struct copy_map, frag_map, pointer */
   const char **names;              /* used by ws_lower_unique */
   size_t nnames, names_cap;
@@ -131,6 +157,26 @@ bool ws_lower_in_loop(struct lower *l, const struct ws_tensor *t, const struct w
 void ws_lower_note(struct lower *l, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* a comment inside a block */
 const char *ws_lower_unique(struct lower *l, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* a register name not used yet */
 void ws_lower_guide(struct lower *l, const char *path);                                       /* guide.c */
+
+/* ring.c */
+void ws_lower_acquire(struct lower *l, struct ws_act *a);
+void ws_lower_commit(struct lower *l, struct ws_act *a);
+void ws_lower_wait(struct lower *l, struct ws_act *a);
+void ws_lower_release(struct lower *l, struct ws_act *a);
+void ws_lower_arrive(struct lower *l, struct ws_act *a);       /* at an mbarrier */
+void ws_lower_same_slot(struct lower *l, const struct ws_act *a);
+const char *ws_lower_full(struct lower *l, const struct ws_act *a, const char **imm); /* the full mbarrier of the slot that a load fills: [register + *imm] */
+const char *ws_lane_first(struct lower *l);                    /* predicate: the first lane of a warp */
+void ws_lower_barriers(struct lower *l);                       /* at the start of the kernel */
+
+/* tma.c */
+void ws_lower_tma_load(struct lower *l, struct ws_act *a);
+void ws_lower_tma_store(struct lower *l, struct ws_act *a);
+void ws_lower_proxy_fence(struct lower *l, const struct ws_bufferm *b); /* behind what threads wrote to b */
+
+/* wgmma.c */
+void ws_lower_wgmma(struct lower *l, struct ws_act *a);
+void ws_lower_await(struct lower *l, struct ws_act *a);
 
 /* tile.c */
 struct tile ws_tile_make(struct lower *l, const char *name, int rows, int cols, enum ws_type t, enum ws_layout lay);

@@ -6,7 +6,7 @@
 #endif
 
 static void add(const struct ws_schedule *s, struct ws_params *p, enum ws_param_type type, const char *name, const char *source) {
-  *WS_PUSH(s->arena, p->param, p->n, p->cap) = (struct ws_kernel_param){type, name, source};
+  *WS_PUSH(s->arena, p->param, p->n, p->cap) = (struct ws_kernel_param){.type = type, .name = name, .source = source};
 }
 
 /* Run-time extents of the problem, each once, in the order of the tensors. */
@@ -22,9 +22,13 @@ static size_t extents(const struct ws_schedule *s, const char **dim) {
   return n;
 }
 
-struct ws_params ws_kernel_params(const struct ws_schedule *s, const bool *used) {
+struct ws_params ws_kernel_params(const struct ws_schedule *s, const bool *used, struct tma_map *const *maps, size_t nmaps) {
   struct ws_params p = {0};
   struct ws_arena *a = s->arena;
+  for (size_t i = 0; i < nmaps; i++) { /* first: they are aligned to 64 bytes */
+    add(s, &p, WS_PARAM_MAP, maps[i]->name, maps[i]->name);
+    p.param[p.n - 1].map = maps[i];
+  }
   for (int i = 0; i < s->ntensors; i++) {
     const struct ws_tensor *t = &s->tensors[i];
     add(s, &p, WS_PARAM_U64, ws_fmt(a, "%s_data", t->name), ws_fmt(a, "%s.data", t->name));
@@ -35,7 +39,7 @@ struct ws_params ws_kernel_params(const struct ws_schedule *s, const bool *used)
   const char *dim[16];
   size_t n = extents(s, dim);
   for (size_t i = 0; i < n; i++)
-    if (strcmp(dim[i], "batch")) add(s, &p, WS_PARAM_U32, dim[i], dim[i]);
+    if (s->persistent || strcmp(dim[i], "batch")) add(s, &p, WS_PARAM_U32, strcmp(dim[i], "batch") ? dim[i] : "batch_count", dim[i]);
   for (size_t i = 0; i < s->problem->nscalars; i++) {
     const struct ws_problem_scalar *c = &s->problem->scalars[i];
     if (used[i] && c->arg)
@@ -50,14 +54,27 @@ static void line_set(const struct ws_param_value *p, struct ws_buf *o) {
   ws_buf_puts(o, "\n");
 }
 
-static void line_tensor(const struct ws_tensor *t, struct ws_buf *o) {
-  ws_buf_printf(o, "// tensor: %s %s %s [", t->name, t->workspace ? "workspace" : t->out ? "out" : "in", ws_type_name(t->type));
+static void print_dims(const struct ws_tensor *t, struct ws_buf *o) {
   for (int k = 0; k < t->ndims; k++) {
     if (t->dim[k])
       ws_buf_printf(o, "%s%s", k ? ", " : "", t->dim[k]);
     else
       ws_buf_printf(o, "%s%ld", k ? ", " : "", t->fixed[k]);
   }
+}
+
+static void line_map(const struct tma_map *m, struct ws_buf *o) {
+  const struct ws_tensor *t = m->tensor;
+  ws_buf_printf(o, "// map: %s %s [", m->name, t->name);
+  print_dims(t, o);
+  ws_buf_puts(o, "] box [");
+  for (int k = 0; k < t->ndims; k++) ws_buf_printf(o, "%s%d", k ? ", " : "", k == t->row_dim ? m->rows : k == t->col_dim ? m->cols : 1);
+  ws_buf_printf(o, "] swizzle %d\n", m->swizzle);
+}
+
+static void line_tensor(const struct ws_tensor *t, struct ws_buf *o) {
+  ws_buf_printf(o, "// tensor: %s %s %s [", t->name, t->workspace ? "workspace" : t->out ? "out" : "in", ws_type_name(t->type));
+  print_dims(t, o);
   bool rows = t->col_dim >= 0 && !t->dim[t->col_dim] && t->fixed[t->col_dim] > 1; /* moved in units of 16 bytes */
   ws_buf_printf(o, "] align %u\n", rows ? 16 : ws_type_bits(t->type) / 8);
 }
@@ -93,7 +110,7 @@ static void reference(const struct ws_schedule *s, struct ws_buf *o) {
 }
 
 const char *ws_manifest_text(const struct ws_schedule *s, const struct ws_params *params) {
-  static const char *const types[] = {[WS_PARAM_U64] = "u64", [WS_PARAM_U32] = "u32", [WS_PARAM_F32] = "f32"};
+  static const char *const types[] = {[WS_PARAM_U64] = "u64", [WS_PARAM_U32] = "u32", [WS_PARAM_F32] = "f32", [WS_PARAM_MAP] = "map"};
   struct ws_buf o = {.arena = s->arena};
   ws_buf_printf(&o, "// warpscore manifest 1\n// tool: warpscore %s\n// schedule: %s\n// entry: %s\n// target: %s\n// problem: %s\n", WS_VERSION, s->name,
                 s->name, s->target, s->problem->name);
@@ -102,11 +119,15 @@ const char *ws_manifest_text(const struct ws_schedule *s, const struct ws_params
   for (int i = 0; i < s->ntensors; i++) line_tensor(&s->tensors[i], &o);
   const struct ws_tensor *q = &s->tensors[0];
   ws_buf_printf(&o, "// scalar: scale f32 rsqrt %ld\n// multiple: heads kv_heads\n", q->fixed[q->ndims - 1]);
+  for (size_t i = 0; i < params->n; i++)
+    if (params->param[i].map) line_map(params->param[i].map, &o);
   for (size_t i = 0; i < params->n; i++) ws_buf_printf(&o, "// param: %s %s\n", types[params->param[i].type], params->param[i].source);
   if (s->tile_rows)
     ws_buf_printf(&o, "// grid: %s/%d * heads * batch\n", s->problem->work_dim, s->tile_rows);
   else
     ws_buf_puts(&o, "// grid: heads * batch\n");
+  if (s->persistent) ws_buf_printf(&o, "// persistent: %d\n", s->ctas ? s->ctas : 1);
+  if (s->pair) ws_buf_puts(&o, "// cluster: 2\n");
   ws_buf_printf(&o, "// block: %d\n// shared: %ld\n", s->threads, s->smem_bytes);
   ws_buf_printf(&o, "// lse_base: e\n// checked: %s\n// end manifest", s->checked ? s->checked : "no");
   return o.s;

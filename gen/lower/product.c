@@ -42,7 +42,7 @@ const struct frag_map *ws_frag_map(struct lower *l, enum frag_kind k, const stru
 /* Where a tile starts: a register (its slot, or what depends on the instance) or "" and, in *imm, what is known at generation. */
 const char *ws_slot_base(struct lower *l, const struct ws_mem *m, long *imm) {
   const struct ws_bufferm *b = m->buffer;
-  const char *base = m->handle ? l->handle[m->handle->index] : "";
+  const char *base = m->handle ? l->handle[m->handle->index].at : "";
   *imm = *base ? 0 : b->offset + ((m->element_at ? 0 : (long)m->element) * b->stages + m->stage) * b->bytes;
   const struct ws_node *at[] = {*base ? NULL : m->element_at, m->row_at};
   long step[] = {b->stages * b->bytes, b->layout.pitch};
@@ -81,7 +81,7 @@ static struct place place_of(struct lower *l, const struct frag_map *f, const st
 /* The address of row0 + rows, unit u: register and immediate. */
 static const char *address(struct lower *l, const struct place *p, const struct frag_map *f, long row, long unit, const char **imm) {
   long low = unit & f->layout.mask;
-  *imm = ws_lower_int(l, p->imm + row * f->layout.pitch + (unit - low) * 16);
+  *imm = ws_lower_int(l, p->imm + ws_smem_unit(&f->layout, row, unit));
   return p->reg[low];
 }
 

@@ -19,7 +19,6 @@ static void refuse(struct scan *c, struct ws_pos pos, const char *what) {
 static const char *node_reason(const struct ws_node *x) {
   switch (x->kind) {
   case WS_N_PART: return "a part of a register tile";
-  case WS_N_RANK: return "the rank of a CTA";
   case WS_N_COORD: return "a coordinate of the work tile";
   case WS_N_QUERY: return "a function of the work tile";
   case WS_N_OP:
@@ -50,7 +49,7 @@ static void check_mem(struct scan *c, const struct ws_mem *m) {
   bool coords = m->tensor && m->tensor->coords, given = false;
   for (int k = 0; k < WS_MAX_DIMS; k++) given |= m->coord[k] != NULL;
   if (m->col_at && m->space != WS_GLOBAL) refuse(c, m->pos, "columns of shared memory that depend on the instance");
-  if (m->handle && m->handle->element_at) refuse(c, m->pos, "a slot of a ring that depends on the instance");
+  if (m->peer) refuse(c, m->pos, "shared memory of the other CTA");
   if (coords || given) refuse(c, m->pos, coords ? "a table or counter of i32" : "a tile by coordinates");
   if (m->space == WS_SMEM && (m->row0 % 8 || (m->col0 && (m->col0 % 8 || m->cols % 8)))) refuse(c, m->pos, "a part that starts inside of 8 rows or 8 columns");
   if (m->space == WS_GLOBAL && m->col0 % 8) refuse(c, m->pos, "a part that starts inside of 8 columns");
@@ -80,25 +79,51 @@ static bool half_step(const struct ws_mem *m, bool along_rows) {
 
 /* --- statements --- */
 
-static const char *ring_reason(const struct ws_act *a) {
+static bool reachable(enum ws_barrier_scope s) { return s == WS_SCOPE_CTA || s == WS_SCOPE_PAIR; }
+
+static const char *ring_reason(const struct ws_schedule *s, const struct ws_act *a) {
+  if (s->arch >= 90) {
+    if (a->barrier) return a->barrier->named || (a->barrier->scope == WS_SCOPE_CTA && !a->barrier->manual) ? NULL : "a barrier of this scope, or by hand";
+    if (a->by == WS_BY_TCGEN05) return "a commit by products";
+    if (a->pipe->by == WS_BY_CP_ASYNC && a->element_at) return "a ring by cp.async whose element depends on the instance";
+    return reachable(a->pipe->full) && reachable(a->pipe->empty) ? NULL : "a ring of this scope";
+  }
   if (a->barrier) return a->barrier->named ? NULL : "an mbarrier";
+  if (a->element_at) return "an element that depends on the instance";
   if (a->pipe->by == WS_BY_THREADS) return "a pipeline filled by threads";
   return a->pipe->by == WS_BY_TMA ? "a pipeline filled by TMA" : NULL;
 }
 
-static const char *act_reason(const struct ws_act *a) {
+/* wgmma reads swizzled panels, and has 64 rows for each warpgroup. */
+static const char *wgmma_reason(const struct ws_schedule *s, const struct ws_programm *p, const struct ws_act *a) {
+  const struct ws_mem *m[] = {a->a_mem, a->b_mem};
+  (void)s;
+  for (int i = 0; i < 2; i++) {
+    if (m[i] && !m[i]->buffer->panel) return "a wgmma operand whose rows are no panels of 32, 64 or 128 bytes";
+    if (m[i] && ws_type_bits(m[i]->buffer->type) != 16) return "wgmma of this type";
+  }
+  if (a->dst->rows != 16 * p->role->warps) return "more than 64 rows of a product for each warpgroup";
+  if (a->opt.descriptors_all) return "`descriptors`";
+  return NULL;
+}
+
+static const char *act_reason(const struct scan *c, const struct ws_act *a) {
+  const struct ws_schedule *sc = c->s;
+  bool hopper = sc->arch >= 90;
   switch (a->kind) {
-  case WS_S_ACQUIRE: case WS_S_COMMIT: case WS_S_RELEASE: case WS_S_WAIT: return ring_reason(a);
-  case WS_S_ARRIVE: return a->barrier ? ring_reason(a) : "a counter in global memory";
+  case WS_S_ACQUIRE: case WS_S_COMMIT: case WS_S_RELEASE: case WS_S_WAIT: return ring_reason(sc, a);
+  case WS_S_ARRIVE: return a->barrier ? ring_reason(sc, a) : "a counter in global memory";
   case WS_S_WAIT_EQ: return "a counter in global memory";
   case WS_S_WAIT_PHASE: case WS_S_ARRIVE_EXPECT: case WS_S_INIT: case WS_S_INVAL: case WS_S_FENCE: return "an explicit form";
-  case WS_S_ONE_THREAD: return "a one-thread block";
-  case WS_S_AWAIT: return "`await`";
+  case WS_S_ONE_THREAD: return hopper ? NULL : "a one-thread block";
+  case WS_S_AWAIT: return hopper ? NULL : "`await`";
   case WS_S_COPY: return "`copy`";
   case WS_S_REDUCE: return "`reduce`";
   case WS_S_ASSIGN2: return "a read with two results";
-  case WS_S_ASSIGN: return a->handle ? "a second name for a slot" : a->dst_part.given ? "an assignment to a part of a register tile" : NULL;
-  case WS_S_PRODUCT: return a->a_mem && a->a_mem->transposed ? "a transposed left operand" : NULL;
+  case WS_S_ASSIGN: return a->handle && !hopper ? "a second name for a slot" : a->handle ? NULL : a->dst_part.given ? "an assignment to a part of a register tile" : NULL;
+  case WS_S_PRODUCT:
+    if (a->by == WS_BY_WGMMA) return wgmma_reason(sc, c->p, a);
+    return a->a_mem && a->a_mem->transposed ? "a transposed left operand" : NULL;
   case WS_S_LOAD: return a->from->transposed || a->to->transposed ? "a transposing load" : NULL;
   case WS_S_STORE: case WS_S_WRITE: return a->to->transposed || (a->from && a->from->transposed) ? "a transposing store" : NULL;
   default: return NULL;
@@ -121,11 +146,10 @@ static void check_layout(struct scan *c, const struct ws_act *a) {
 
 static void check_act(void *ctx, struct ws_act *a) {
   struct scan *c = ctx;
-  const char *why = act_reason(a), *option = option_reason(a);
+  const char *why = act_reason(c, a), *option = option_reason(a);
   if (why) refuse(c, a->src->pos, why);
   if (option) refuse(c, a->src->pos, option);
   if (a->kind == WS_S_FOR && !a->iter->list && c->work_loops++) refuse(c, a->src->pos, "a second loop over `work`");
-  if (a->element_at) refuse(c, a->src->pos, "an element that depends on the instance");
   if (!why && split_units(a)) refuse(c, a->src->pos, "a copy of rows that are no whole units of 16 bytes");
   if (!why && unguarded(a))
     ws_error(c->s->diags, a->from->block->pos, "unguarded", "the list may end before this block: `when has_next(%s, %d)`", a->from->block->iter->name, a->from->block->count);
@@ -147,6 +171,7 @@ static void check_act(void *ctx, struct ws_act *a) {
 static void check_roles(struct scan *c) {
   for (int i = 0; i < c->s->nroles; i++) {
     const struct ws_rolem *r = &c->s->roles[i];
+    if (c->s->arch >= 90) continue;
     if (r->one_thread) refuse(c, r->decl->name.pos, ws_fmt(c->s->arena, "role `%s`: roles of one thread", r->name));
     if (r->registers) refuse(c, r->decl->registers->pos, "`registers`, which setmaxnreg sets from sm_90 on");
   }
@@ -174,10 +199,17 @@ static void check_problem(struct scan *c) {
   if (strcmp(c->s->problem->name, "attention.forward")) refuse(c, c->s->doc->problem_pos, ws_fmt(c->s->arena, "problem `%s`", c->s->problem->name));
 }
 
+/* Persistent CTAs and clusters need the tile numbers of sm_90's launch. */
+static void check_work(struct scan *c) {
+  if (c->s->persistent && c->s->arch < 90)
+    ws_error(c->s->diags, c->s->doc->work.launch->pos, "not-lowered", "a persistent launch is not lowered for %s yet: `launch: single`", c->s->target);
+}
+
 bool ws_lower_supports(struct ws_schedule *s) {
   struct scan c = {.s = s};
   size_t before = s->diags->errors;
   check_problem(&c);
+  check_work(&c);
   if (!strcmp(s->name, "_")) ws_error(s->diags, s->doc->schedule_pos, "name", "`_` is no name for a kernel in PTX");
   check_roles(&c);
   check_buffers(&c);

@@ -18,7 +18,7 @@ const char *ws_uniform_int(struct lower *l, const struct ws_node *x) {
     break;
   case WS_N_ITER: return state(l, x)->index;
   case WS_N_INSTANCE: return l->prog->count == 1 ? ws_lower_int(l, l->prog->first) : "%instance";
-  case WS_N_RANK: return "0";
+  case WS_N_RANK: return l->s->pair ? "%rank" : "0";
   case WS_N_START: return ws_tile_start(l, x->mem);
   case WS_N_EXTENT: return ws_lower_extent(l, x->name);
   case WS_N_LEN: {

@@ -98,7 +98,7 @@ void ws_ptx_aligned(struct ws_ptx *p, const char *code) {
 }
 
 struct ws_list ws_ptx_reg_lines(struct ws_ptx *p) {
-  static const char *const types[] = {".pred", ".b32", ".f32", ".b64"};
+  static const char *const types[] = {".pred", ".b32", ".f32", ".b64", ".b16"};
   const char **cell = WS_NEW_N(p->arena, const char *, p->nregs + 1);
   size_t n = 0;
   for (int c = 0; c < WS_REG_CLASSES; c++)

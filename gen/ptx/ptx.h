@@ -4,7 +4,7 @@
 #define WS_PTX_H
 #include "template.h"
 
-enum ws_reg_class { WS_REG_PRED, WS_REG_B32, WS_REG_F32, WS_REG_B64, WS_REG_CLASSES };
+enum ws_reg_class { WS_REG_PRED, WS_REG_B32, WS_REG_F32, WS_REG_B64, WS_REG_B16, WS_REG_CLASSES };
 
 struct ws_reg_set;        /* one .reg line */
 struct ws_ptx {

@@ -19,10 +19,10 @@ static struct ws_smem_layout row_layout(int cols, enum ws_type t) {
   int bits = (int)ws_type_bits(t), row_bytes = cols * bits / 8;
   if (row_bytes % 16) return (struct ws_smem_layout){.pitch = row_bytes};
   int units = bits == 16 ? (cols + 15) / 16 * 2 : row_bytes / 16;
-  if (units % 8 == 0) return (struct ws_smem_layout){units * 16, units, 7, 0};
-  if (units == 4) return (struct ws_smem_layout){units * 16, units, 3, 1};
-  if (units == 2) return (struct ws_smem_layout){units * 16, units, 1, 2};
-  return (struct ws_smem_layout){(units | 1) * 16, units, 0, 0};
+  if (units % 8 == 0) return (struct ws_smem_layout){.pitch = units * 16, .units = units, .mask = 7};
+  if (units == 4) return (struct ws_smem_layout){.pitch = units * 16, .units = units, .mask = 3, .shift = 1};
+  if (units == 2) return (struct ws_smem_layout){.pitch = units * 16, .units = units, .mask = 1, .shift = 2};
+  return (struct ws_smem_layout){.pitch = (units | 1) * 16, .units = units};
 }
 
 /* TMA, wgmma and tcgen05 take panels of 32, 64 or 128 bytes a row, swizzled over that width (PTX ISA, "Swizzling modes";
@@ -41,6 +41,8 @@ static void panels(struct ws_schedule *s, struct ws_bufferm *b) {
   int w = asked >= 0 ? (int)asked : vector ? 0 : row % 128 == 0 ? 128 : row % 64 == 0 ? 64 : row % 32 == 0 ? 32 : 0;
   if (!w && asked < 0 && !vector) return; /* odd rows: padded as for ldmatrix */
   b->layout = (struct ws_smem_layout){.pitch = w ? w : (int)row, .units = row % 16 ? 0 : (int)row / 16};
+  if (w) /* the XOR reads address bits 7 to 9: of the row, where a panel's row has 128 bytes, of pairs or fours of rows below that */
+    b->layout.mask = w / 16 - 1, b->layout.shift = w == 128 ? 0 : w == 64 ? 1 : 2, b->layout.panel_units = w / 16, b->layout.panel_bytes = (long)b->rows * w;
   b->swizzle = b->panel = w;
   b->bytes = b->rows * row;
 }
@@ -48,7 +50,7 @@ static void panels(struct ws_schedule *s, struct ws_bufferm *b) {
 static void place(struct ws_schedule *s, struct ws_bufferm *b) {
   const struct ws_buffer *d = b->decl;
   if (b->tmem) return;
-  long each = (b->bytes + 15) / 16 * 16, align = each >= 1024 ? 1024 : 128;
+  long each = (b->bytes + 15) / 16 * 16, align = each >= 1024 || b->swizzle == 128 ? 1024 : b->swizzle == 64 ? 512 : b->swizzle == 32 ? 256 : 128;
   each = (each + align - 1) / align * align;
   long all = each * b->count * b->stages;
   b->bytes = each;

@@ -73,7 +73,15 @@ struct ws_smem_layout {
   int pitch;                    /* bytes from row to row */
   int units;                    /* 16-byte units of a row, padding included; 0 = rows are no multiple of 16 bytes */
   int mask, shift;              /* unit ^= (row >> shift) & mask */
+  int panel_units;              /* units of a row that lie together, the next ones in the next panel; 0 = the whole row does */
+  long panel_bytes;             /* from panel to panel */
 };
+/* Bytes from a tile's start to a row's unit whose low bits, those that the swizzle changes, are taken as 0. */
+static inline long ws_smem_unit(const struct ws_smem_layout *l, long row, long unit) {
+  long panel = l->panel_units ? unit / l->panel_units : 0;
+  unit -= panel * l->panel_units;
+  return row * l->pitch + panel * l->panel_bytes + (unit - (unit & l->mask)) * 16;
+}
 
 struct ws_bufferm {
   const struct ws_buffer *decl;

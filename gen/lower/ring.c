@@ -1,0 +1,275 @@
+/* Rings and barriers: which slot comes next, and who waits for whom.
+ *
+ * A program keeps a position in each ring that it fills, commits or drains. By cp.async it is the byte offset of the slot: a
+ * `sync` orders the reuse. With mbarriers it is the number of the stage and a phase parity (PTX ISA, "Parallel Synchronization
+ * and Communication Instructions: mbarrier"): the full side starts with parity 0, the empty side with parity 1, so that the
+ * first round of fills does not wait. A slot then has two mbarriers, full and, a fixed distance behind it, empty. */
+#include "eval.h"
+
+/* --- positions --- */
+
+static bool same_place(const struct ring_pos *r, const struct ws_act *a, enum ring_side side) {
+  return r->pipe == a->pipe && r->barrier == a->barrier && r->side == side && r->element == a->element &&
+         (r->element_at == a->element_at || (r->element_at && a->element_at && ws_same_node(r->element_at, a->element_at)));
+}
+
+static const char *place_name(struct lower *l, const struct ws_act *a, const char *side) {
+  const char *name = a->pipe ? a->pipe->name : a->barrier->name;
+  bool many = a->pipe ? a->pipe->is_array : a->barrier->is_array;
+  return ws_lower_unique(l, many && !a->element_at ? "%s%d_%s" : "%s%.0d_%s", name, many && !a->element_at ? a->element : 0, side);
+}
+
+static void start_bytes(struct lower *l, struct ring_pos *r, const struct ws_pipelinem *p) {
+  const struct ws_bufferm *b = p->buffer;
+  long first = b->offset + (long)r->element * b->stages * b->bytes;
+  ws_lower_comment(l, "ring %s: %d slots of %ld bytes from %ld; bytes from %%smem of the slot next %s", p->name, b->stages, b->bytes, first, r->side == RING_DRAIN ? "waited for" : "filled");
+  r->bytes = ws_lower_named(l, WS_REG_B32, "%s", r->name);
+  OP(l, "ring_start", r->bytes, ws_lower_int(l, first));
+}
+
+/* mbarriers of a place: its first one, counted from %smem, and the element that the instance adds to it. */
+static long barrier_at(const struct ws_act *a) {
+  if (a->barrier) return a->barrier->at + (a->element_at ? 0 : 8L * a->element * a->barrier->stages);
+  return (a->pipe->full_at >= 0 ? a->pipe->full_at : a->pipe->empty_at) + (a->element_at ? 0 : 8L * a->element * a->pipe->buffer->stages);
+}
+
+static void start_phase(struct lower *l, struct ring_pos *r, const struct ws_act *a) {
+  int stages = a->pipe ? a->pipe->buffer->stages : a->barrier->stages;
+  bool passes = a->pipe ? r->side == RING_FILL : a->barrier->open;
+  ws_lower_comment(l, "%s %s: %s%s", a->pipe ? "ring" : "barrier", a->pipe ? a->pipe->name : a->barrier->name,
+                   stages > 1 ? "the stage that comes next, and " : "", passes ? "the parity to wait for: 1, the first round passes" : "the parity to wait for");
+  if (stages > 1) OP(l, "mov_s32", r->stage = ws_lower_named(l, WS_REG_B32, "%s_stage", r->name), "0");
+  OP(l, "mov_s32", r->phase = ws_lower_named(l, WS_REG_B32, "%s_phase", r->name), passes ? "1" : "0");
+}
+
+static struct ring_pos *position(struct lower *l, const struct ws_act *a, enum ring_side side) {
+  static const char *const words[] = {[RING_FILL] = "fill", [RING_COMMIT] = "commit", [RING_DRAIN] = "drain", [RING_ARRIVE] = "arrive"};
+  for (size_t i = 0; i < l->nrings; i++)
+    if (same_place(l->rings[i], a, side)) return l->rings[i];
+  struct ring_pos *r = *WS_PUSH(l->arena, l->rings, l->nrings, l->rings_cap) = WS_NEW(l->arena, struct ring_pos);
+  *r = (struct ring_pos){.pipe = a->pipe, .barrier = a->barrier, .side = side, .element = a->element, .element_at = a->element_at, .name = place_name(l, a, words[side])};
+  struct ws_buf *old = ws_lower_hoist(l, l->start);
+  if (a->pipe && a->pipe->by == WS_BY_CP_ASYNC)
+    start_bytes(l, r, a->pipe);
+  else
+    start_phase(l, r, a);
+  ws_lower_restore(l, old);
+  return r;
+}
+
+/* The position moves on: the next stage; behind the last one the first, in the next phase. */
+static void advance(struct lower *l, const struct ring_pos *r, int stages) {
+  if (stages > 1)
+    OP(l, "ring_advance", r->stage, r->phase, ws_lower_int(l, stages), ws_lower_temp(l, WS_REG_PRED));
+  else
+    OP(l, "phase_flip", r->phase);
+}
+
+/* --- mbarriers --- */
+
+struct bar_ref {                 /* [reg + imm] */
+  const char *reg;
+  long imm;
+};
+
+/* The first mbarrier of a place: the full one of a ring that has it. */
+static struct bar_ref first_barrier(struct lower *l, const struct ws_act *a) {
+  struct bar_ref b = {"%smem", barrier_at(a)};
+  if (!a->element_at) return b;
+  int stages = a->pipe ? a->pipe->buffer->stages : a->barrier->stages;
+  OP(l, "mad_s32", b.reg = ws_lower_temp(l, WS_REG_B32), ws_uniform_int(l, a->element_at), ws_lower_int(l, 8L * stages), "%smem");
+  return b;
+}
+
+static struct bar_ref staged_barrier(struct lower *l, const struct ws_act *a, const struct ring_pos *r) {
+  struct bar_ref b = first_barrier(l, a);
+  if (!r->stage) return b;
+  const char *d = ws_lower_temp(l, WS_REG_B32);
+  OP(l, "mad_s32", d, r->stage, "8", b.reg);
+  return (struct bar_ref){d, b.imm};
+}
+
+static long empty_from_full(const struct ws_pipelinem *p) { return p->full_at >= 0 ? p->empty_at - p->full_at : 0; }
+
+static void wait_for(struct lower *l, const struct ws_act *a, struct bar_ref b, const char *phase) {
+  const char *loop = ws_ptx_label(&l->px, "wait"), *p = ws_lower_temp(l, WS_REG_PRED), *imm = ws_lower_int(l, b.imm);
+  if (a->opt.poll != WS_POLL_LEADER || a->single) {
+    OP(l, "mbarrier_wait", loop, p, b.reg, imm, phase);
+    return;
+  }
+  const char *rest = ws_ptx_label(&l->px, "polled");
+  OP(l, "mbarrier_wait_leader", loop, p, b.reg, imm, phase, rest, ws_lane_first(l));
+}
+
+const char *ws_lane_first(struct lower *l) {
+  if (l->lane_first) return l->lane_first;
+  l->lane_first = ws_lower_named(l, WS_REG_PRED, "lane_first");
+  struct ws_buf *old = ws_lower_hoist(l, l->start);
+  OP(l, "compare_s32", "eq", l->lane_first, "%lane", "0");
+  ws_lower_restore(l, old);
+  return l->lane_first;
+}
+
+static void arrive_at(struct lower *l, const struct ws_act *a, struct bar_ref b, enum ws_barrier_scope scope) {
+  const char *guard = "", *imm = ws_lower_int(l, b.imm);
+  if (!a->single && a->unit == WS_UNIT_WARP) {
+    WS_OP0(&l->px, "sync_warp");
+    guard = ws_fmt(l->arena, "@%s ", ws_lane_first(l));
+  } else if (!a->single && a->unit == WS_UNIT_ONE) {
+    const char *p = ws_lower_temp(l, WS_REG_PRED);
+    OP(l, "compare_s32", "eq", p, "%thread", "0");
+    guard = ws_fmt(l->arena, "@%s ", p);
+  }
+  if (scope == WS_SCOPE_CTA) {
+    OP(l, "mbarrier_arrive", guard, b.reg, imm);
+    return;
+  }
+  for (int rank = 0; rank < 2; rank++) /* pair: an arrival at both CTAs; peer: at the other one */
+    if (scope == WS_SCOPE_PAIR || rank == 0)
+      OP(l, "mbarrier_arrive_cluster", guard, b.reg, imm, scope == WS_SCOPE_PAIR ? ws_lower_int(l, rank) : "%peer", ws_lower_temp(l, WS_REG_B32));
+}
+
+/* --- statements on rings --- */
+
+/* Names the slot at the position. */
+static void name_slot(struct lower *l, const struct ws_act *a, const struct ring_pos *r) {
+  const struct ws_bufferm *b = a->pipe->buffer;
+  if (!a->handle) return;
+  struct slot *h = &l->handle[a->handle->index];
+  *h = (struct slot){"", ""};
+  if (!r->stage) return;
+  struct bar_ref bar = first_barrier(l, a);
+  const char *first = ws_lower_int(l, b->offset + (a->element_at ? 0 : (long)a->element * b->stages * b->bytes));
+  h->at = ws_lower_named(l, WS_REG_B32, "slot_%s", a->handle->name);
+  h->bar = ws_lower_named(l, WS_REG_B32, "bar_%s", a->handle->name);
+  if (a->element_at) {
+    const char *d = ws_lower_temp(l, WS_REG_B32);
+    OP(l, "mad_s32", d, ws_uniform_int(l, a->element_at), ws_lower_int(l, b->stages * b->bytes), first);
+    first = d;
+  }
+  OP(l, "ring_slot", h->at, h->bar, r->stage, ws_lower_int(l, b->bytes), first, bar.reg, ws_lower_int(l, bar.imm));
+}
+
+static struct bar_ref slot_barrier(struct lower *l, const struct ws_act *a, const struct ring_pos *r) {
+  const char *named = a->handle ? l->handle[a->handle->index].bar : "";
+  return *named ? (struct bar_ref){named, 0} : staged_barrier(l, a, r);
+}
+
+static void take_bytes(struct lower *l, struct ws_act *a, bool fill) {
+  const struct ws_bufferm *b = a->pipe->buffer;
+  if (b->stages == 1) {
+    if (a->handle) l->handle[a->handle->index] = (struct slot){"", ""};
+    if (fill) ws_lower_note(l, "no instruction: the ring has one slot");
+    return;
+  }
+  const struct ring_pos *r = position(l, a, fill ? RING_FILL : RING_DRAIN);
+  const char *slot = a->handle ? ws_lower_named(l, WS_REG_B32, "slot_%s", a->handle->name) : ws_lower_temp(l, WS_REG_B32);
+  if (a->handle) l->handle[a->handle->index] = (struct slot){slot, ""};
+  long first = b->offset + (long)a->element * b->stages * b->bytes;
+  OP(l, "ring_next", slot, r->bytes, ws_lower_int(l, b->bytes), ws_lower_int(l, first + (b->stages - 1) * b->bytes), ws_lower_int(l, first),
+     ws_lower_temp(l, WS_REG_PRED));
+}
+
+void ws_lower_acquire(struct lower *l, struct ws_act *a) {
+  const struct ws_pipelinem *p = a->pipe;
+  if (p->by == WS_BY_CP_ASYNC) {
+    take_bytes(l, a, true);
+    return;
+  }
+  const struct ring_pos *r = position(l, a, RING_FILL);
+  name_slot(l, a, r);
+  struct bar_ref b = slot_barrier(l, a, r);
+  if (!p->no_empty) wait_for(l, a, (struct bar_ref){b.reg, b.imm + empty_from_full(p)}, r->phase);
+  if (p->by == WS_BY_TMA) OP(l, "mbarrier_expect", b.reg, ws_lower_int(l, b.imm), ws_lower_int(l, a->bytes));
+  if (p->no_empty && p->by != WS_BY_TMA) ws_lower_note(l, "no waiting: other synchronisation orders the reuse");
+  advance(l, r, p->buffer->stages);
+}
+
+void ws_lower_commit(struct lower *l, struct ws_act *a) {
+  if (a->pipe && a->pipe->by == WS_BY_CP_ASYNC) {
+    WS_OP0(&l->px, "cp_async_commit");
+    return;
+  }
+  const struct ring_pos *r = a->pipe->buffer->stages > 1 ? position(l, a, RING_COMMIT) : NULL;
+  struct bar_ref b = r ? staged_barrier(l, a, r) : first_barrier(l, a);
+  arrive_at(l, a, b, a->pipe->full);
+  if (r) advance(l, r, a->pipe->buffer->stages);
+}
+
+static void wait_barrier(struct lower *l, struct ws_act *a) {
+  const struct ring_pos *r = position(l, a, RING_DRAIN);
+  wait_for(l, a, staged_barrier(l, a, r), r->phase);
+  advance(l, r, a->barrier->stages);
+}
+
+void ws_lower_wait(struct lower *l, struct ws_act *a) {
+  if (a->barrier) {
+    wait_barrier(l, a);
+    return;
+  }
+  if (a->pipe->by == WS_BY_CP_ASYNC) {
+    OP(l, "cp_async_wait", ws_lower_int(l, a->wait_groups));
+    take_bytes(l, a, false);
+    return;
+  }
+  const struct ring_pos *r = position(l, a, RING_DRAIN);
+  name_slot(l, a, r);
+  wait_for(l, a, slot_barrier(l, a, r), r->phase);
+  advance(l, r, a->pipe->buffer->stages);
+}
+
+void ws_lower_release(struct lower *l, struct ws_act *a) {
+  struct bar_ref b = a->handle && *l->handle[a->handle->index].bar ? (struct bar_ref){l->handle[a->handle->index].bar, 0} : first_barrier(l, a);
+  arrive_at(l, a, (struct bar_ref){b.reg, b.imm + empty_from_full(a->pipe)}, a->pipe->empty);
+}
+
+void ws_lower_arrive(struct lower *l, struct ws_act *a) {
+  const struct ring_pos *r = a->barrier->stages > 1 ? position(l, a, RING_ARRIVE) : NULL;
+  arrive_at(l, a, r ? staged_barrier(l, a, r) : first_barrier(l, a), a->barrier->scope);
+  if (r) advance(l, r, a->barrier->stages);
+}
+
+/* A second name for a slot. */
+void ws_lower_same_slot(struct lower *l, const struct ws_act *a) {
+  const struct slot *from = &l->handle[a->handle_from->index];
+  struct slot *to = &l->handle[a->handle->index];
+  *to = *from;
+  if (*from->at) OP(l, "mov_s32", to->at = ws_lower_named(l, WS_REG_B32, "slot_%s", a->handle->name), from->at);
+  if (*from->bar) OP(l, "mov_s32", to->bar = ws_lower_named(l, WS_REG_B32, "bar_%s", a->handle->name), from->bar);
+}
+
+const char *ws_lower_full(struct lower *l, const struct ws_act *a, const char **imm) {
+  const struct ws_handle *h = a->to->handle;
+  struct ws_act at = {.pipe = a->pipe, .element = h ? h->element : a->to->element, .element_at = h ? h->element_at : a->to->element_at};
+  struct bar_ref b = h && *l->handle[h->index].bar ? (struct bar_ref){l->handle[h->index].bar, 0} : first_barrier(l, &at);
+  *imm = ws_lower_int(l, b.imm);
+  return b.reg;
+}
+
+/* --- the start of a kernel --- */
+
+static void init_side(struct lower *l, const char *what, long at, const int *count, int elements, int stages) {
+  for (int e = 0; e < elements; e++)
+    for (int k = 0; k < stages; k++) {
+      if (e == 0 && k == 0) ws_lower_note(l, "%s", what);
+      OP(l, "mbarrier_init", ws_lower_int(l, at + 8L * (e * stages + k)), ws_lower_int(l, count[e]));
+    }
+}
+
+void ws_lower_barriers(struct lower *l) {
+  const struct ws_schedule *s = l->s;
+  if (!s->mbarriers && !s->pair) return;
+  const char *skip = ws_ptx_label(&l->px, "barriers_set"), *p = ws_lower_temp(l, WS_REG_PRED);
+  ws_lower_comment(l, "one thread sets the mbarriers up: how many arrivals complete a phase");
+  OP(l, "thread_unless_first", p, skip);
+  for (int i = 0; i < s->npipelines; i++) {
+    const struct ws_pipelinem *q = &s->pipelines[i];
+    if (q->full_at >= 0) init_side(l, ws_fmt(l->arena, "%s: full", q->name), q->full_at, q->full_count, q->count, q->buffer->stages);
+    if (q->empty_at >= 0) init_side(l, ws_fmt(l->arena, "%s: empty", q->name), q->empty_at, q->empty_count, q->count, q->buffer->stages);
+  }
+  for (int i = 0; i < s->nbarriers; i++)
+    if (!s->barriers[i].named) init_side(l, s->barriers[i].name, s->barriers[i].at, s->barriers[i].arrivals, s->barriers[i].count, s->barriers[i].stages);
+  WS_OP0(&l->px, "mbarrier_init_fence");
+  OP(l, "label", skip);
+  WS_OP0(&l->px, s->pair ? "sync_cluster" : "sync_cta");
+}

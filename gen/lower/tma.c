@@ -1,0 +1,139 @@
+/* Copies by TMA: one thread, boxes described by tensor maps that the runtime builds from the real strides (PTX ISA, "Tensors";
+ * "cp.async.bulk.tensor"). A tile in shared memory is panels of `panel` bytes a row (struct ws_smem_layout), so a box is one
+ * panel wide and up to 256 rows high; its coordinates are the tensor's dims, innermost first. Rows and columns outside of the
+ * tensor arrive as zeros and are not stored. */
+#include "lower.h"
+#include <string.h>
+
+enum { BOX_ROWS = 256 };
+
+static int panel_columns(const struct ws_bufferm *b) { return (b->panel ? b->panel : b->layout.pitch) * 8 / (int)ws_type_bits(b->type); }
+
+/* The tensor map for boxes of these rows and columns, and the register with its address. */
+static const struct tma_map *map_of(struct lower *l, const struct ws_tensor *t, const struct ws_bufferm *b, int rows, int cols) {
+  struct tma_map *m = NULL;
+  for (size_t i = 0; i < l->nmaps && !m; i++) {
+    struct tma_map *x = l->tma_maps[i];
+    if (x->tensor == t && x->rows == rows && x->cols == cols && x->swizzle == b->swizzle) m = x;
+  }
+  if (!m) {
+    m = *WS_PUSH(l->arena, l->tma_maps, l->nmaps, l->maps_cap) = WS_NEW(l->arena, struct tma_map);
+    *m = (struct tma_map){.tensor = t, .rows = rows, .cols = cols, .swizzle = b->swizzle};
+    m->name = ws_lower_unique(l, "%s_map", t->name);
+  }
+  if (m->prog == l->prog) return m;
+  m->prog = l->prog;
+  m->address = ws_lower_named(l, WS_REG_B64, "%s", m->name);
+  struct ws_buf *old = ws_lower_hoist(l, l->start);
+  ws_lower_comment(l, "tensor map of %s: boxes of %d rows of %d columns", t->name, rows, cols);
+  OP(l, "map_address", m->address, m->name);
+  ws_lower_restore(l, old);
+  return m;
+}
+
+/* The first row of the tile along the tensor's row dim. */
+static const char *first_row(struct lower *l, const struct ws_mem *g) { return ws_tile_start(l, g); }
+
+/* "c0, row, head, batch": what the box starts with in each dim, innermost first. */
+static const char *coordinates(struct lower *l, const struct ws_mem *g, const char *row, const char *col) {
+  const struct ws_tensor *t = g->tensor;
+  struct ws_buf b = {.arena = l->arena};
+  for (int k = t->ndims - 1; k >= 0; k--) {
+    const char *c = k == t->row_dim ? row : k == t->col_dim ? col : t->dim[k] ? ws_outer_index(t->dim[k]) : "0";
+    ws_buf_printf(&b, "%s%s", b.n ? ", " : "", c);
+  }
+  return b.s;
+}
+
+static const char *plus(struct lower *l, const char *a, long b) {
+  if (!b) return a;
+  const char *d = ws_lower_temp(l, WS_REG_B32);
+  OP(l, "add_s32", d, a, ws_lower_int(l, b));
+  return d;
+}
+
+struct boxes {                   /* one copy: its boxes share registers */
+  const struct tma_map *map;
+  const struct ws_mem *g, *m;
+  const char *smem, *row;        /* address of the tile's part; first row of the tensor */
+  long imm;
+  int rows, cols;                /* of a box */
+};
+
+/* Where the tile starts in shared memory: [register + immediate]. */
+static const char *smem_address(struct lower *l, const struct ws_mem *m, long *imm) {
+  const char *slot = ws_slot_base(l, m, imm), *d = "%smem";
+  if (*slot) OP(l, "add_s32", d = ws_lower_temp(l, WS_REG_B32), "%smem", slot);
+  return d;
+}
+
+static struct boxes boxes(struct lower *l, const struct ws_mem *g, const struct ws_mem *m) {
+  struct boxes x = {.g = g, .m = m, .cols = panel_columns(m->buffer), .rows = m->rows};
+  if (x.cols > m->cols) x.cols = m->cols;
+  int pieces = (m->rows + BOX_ROWS - 1) / BOX_ROWS;
+  while (m->rows % pieces || m->rows / pieces > BOX_ROWS) pieces++;
+  x.rows = m->rows / pieces;
+  x.map = map_of(l, g->tensor, m->buffer, x.rows, x.cols);
+  x.smem = smem_address(l, m, &x.imm);
+  x.row = first_row(l, g);
+  return x;
+}
+
+/* Box number i of the copy: where it lies on both sides. */
+static const char *box(struct lower *l, const struct boxes *x, int i, const char **at) {
+  int across = x->m->cols / x->cols, row = i / across * x->rows, col = i % across * x->cols;
+  const struct ws_bufferm *b = x->m->buffer;
+  long unit = (long)(x->m->col0 + col) * ws_type_bits(b->type) / 128;
+  *at = ws_lower_int(l, x->imm + ws_smem_unit(&b->layout, x->m->row0 + row, unit));
+  const char *c0 = ws_lower_int(l, x->g->col0 + col);
+  if (x->g->col_at) OP(l, "add_s32", c0 = ws_lower_temp(l, WS_REG_B32), ws_uniform_int(l, x->g->col_at), ws_lower_int(l, x->g->col0 + col));
+  return coordinates(l, x->g, plus(l, x->row, row), c0);
+}
+
+static int box_count(const struct boxes *x) { return x->m->cols / x->cols * (x->m->rows / x->rows); }
+
+void ws_lower_tma_load(struct lower *l, struct ws_act *a) {
+  struct boxes x = boxes(l, a->from, a->to);
+  const char *full_imm, *full = ws_lower_full(l, a, &full_imm), *dims = ws_lower_int(l, a->from->tensor->ndims), *mask = NULL;
+  if (a->opt.multicast) {
+    mask = ws_lower_named(l, WS_REG_B16, "both");
+    OP(l, "mov_b16", mask, "3");
+  }
+  for (int i = 0; i < box_count(&x); i++) {
+    const char *at, *where = box(l, &x, i, &at);
+    if (mask)
+      OP(l, "tma_load_multicast", dims, x.smem, at, x.map->address, where, full, full_imm, mask);
+    else
+      OP(l, "tma_load", dims, x.smem, at, x.map->address, where, full, full_imm);
+  }
+}
+
+void ws_lower_tma_store(struct lower *l, struct ws_act *a) {
+  struct boxes x = boxes(l, a->to, a->from);
+  const char *dims = ws_lower_int(l, a->to->tensor->ndims);
+  for (int i = 0; i < box_count(&x); i++) {
+    const char *at, *where = box(l, &x, i, &at);
+    OP(l, "tma_store", dims, x.map->address, where, x.smem, at);
+  }
+  WS_OP0(&l->px, "bulk_commit");
+}
+
+/* Does anything read this buffer through the async proxy: a product of wgmma, or a store by TMA? */
+struct reader {
+  const struct ws_bufferm *buffer;
+  bool found;
+};
+
+static void reads_async(void *ctx, struct ws_act *a) {
+  struct reader *r = ctx;
+  if (a->kind == WS_S_PRODUCT && a->by == WS_BY_WGMMA) r->found |= (a->a_mem && a->a_mem->buffer == r->buffer) || a->b_mem->buffer == r->buffer;
+  if (a->kind == WS_S_STORE && a->by == WS_BY_BULK) r->found |= a->from->buffer == r->buffer;
+}
+
+void ws_lower_proxy_fence(struct lower *l, const struct ws_bufferm *b) {
+  struct reader r = {.buffer = b};
+  for (int i = 0; i < l->s->nprograms; i++) ws_each_act(l->s->programs[i].body, reads_async, &r);
+  if (!r.found) return;
+  ws_lower_note(l, "%s is read by the async proxy: what was written is handed over", b->name);
+  WS_OP0(&l->px, "fence_async");
+}
