@@ -193,18 +193,31 @@ struct ws_cu_tensor_map {
   X(CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT, 2)                                                                    \
                                                                                                                       \
   X(CU_TENSOR_MAP_DATA_TYPE_UINT8, 0)                                                                                 \
+  X(CU_TENSOR_MAP_DATA_TYPE_UINT16, 1)                                                                                \
+  X(CU_TENSOR_MAP_DATA_TYPE_UINT32, 2)                                                                                \
+  X(CU_TENSOR_MAP_DATA_TYPE_INT32, 3)                                                                                 \
+  X(CU_TENSOR_MAP_DATA_TYPE_UINT64, 4)                                                                                \
+  X(CU_TENSOR_MAP_DATA_TYPE_INT64, 5)                                                                                 \
   X(CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 6)                                                                               \
   X(CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 7)                                                                               \
+  X(CU_TENSOR_MAP_DATA_TYPE_FLOAT64, 8)                                                                               \
   X(CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 9)                                                                              \
+  X(CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ, 10)                                                                          \
+  X(CU_TENSOR_MAP_DATA_TYPE_TFLOAT32, 11)                                                                             \
+  X(CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ, 12)                                                                         \
   X(CU_TENSOR_MAP_INTERLEAVE_NONE, 0)                                                                                 \
+  X(CU_TENSOR_MAP_INTERLEAVE_16B, 1)                                                                                  \
+  X(CU_TENSOR_MAP_INTERLEAVE_32B, 2)                                                                                  \
   X(CU_TENSOR_MAP_SWIZZLE_NONE, 0)                                                                                    \
   X(CU_TENSOR_MAP_SWIZZLE_32B, 1)                                                                                     \
   X(CU_TENSOR_MAP_SWIZZLE_64B, 2)                                                                                     \
   X(CU_TENSOR_MAP_SWIZZLE_128B, 3)                                                                                    \
   X(CU_TENSOR_MAP_L2_PROMOTION_NONE, 0)                                                                               \
+  X(CU_TENSOR_MAP_L2_PROMOTION_L2_64B, 1)                                                                             \
   X(CU_TENSOR_MAP_L2_PROMOTION_L2_128B, 2)                                                                            \
   X(CU_TENSOR_MAP_L2_PROMOTION_L2_256B, 3)                                                                            \
-  X(CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE, 0)
+  X(CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE, 0)                                                                             \
+  X(CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA, 1)
 
 #define WS_CU_RESULT_ENUM(name, value, meaning) WS_##name = value,
 #define WS_CU_CONSTANT_ENUM(name, value) WS_##name = value,
