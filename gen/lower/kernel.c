@@ -25,6 +25,7 @@ static void enter(struct lower *l, const struct ws_programm *p, const char *skip
   WS_OP0(&l->px, "entry_sequence");
   if (first) OP(l, "entry_role", ws_lower_int(l, first * 32L));
   if (p->count > 1) OP(l, "entry_instance", ws_lower_named(l, WS_REG_B32, "instance"), ws_lower_int(l, warps * 32L), ws_lower_int(l, p->first));
+  if (p->count > 1 && l->s->arch >= 90) OP(l, "uniform", "%instance");
   if (l->s->pair) OP(l, "entry_rank", ws_lower_named(l, WS_REG_B32, "rank"), ws_lower_named(l, WS_REG_B32, "peer"));
   WS_OP0(&l->px, "entry_lanes");
   if (!p->role->one_thread) return;

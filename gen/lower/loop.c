@@ -55,6 +55,7 @@ static void tile_numbers(struct lower *l, const char *rows, const char *round, c
   if (!l->s->persistent) {
     ws_lower_comment(l, "one work tile a CTA; %%ctaid.x counts row tiles fastest, then heads, then batches");
     WS_OP0(&l->px, l->s->pair ? "tile_of_pair" : "tile_of_cta");
+    if (l->s->arch >= 90 && !l->prog->role->one_thread) OP(l, "uniform", "%tile");
     return;
   }
   ws_lower_comment(l, "a CTA stays for many work tiles; their numbers count row tiles fastest, then heads, then batches");
@@ -64,6 +65,7 @@ static void tile_numbers(struct lower *l, const char *rows, const char *round, c
     OP(l, "tile_count", tiles, rows, round);
   else
     OP(l, "tile_count_heads", tiles);
+  if (!l->prog->role->one_thread) OP(l, "uniform", "%tile");
   OP(l, "tile_loop", loop, ws_lower_temp(l, WS_REG_PRED), tiles, end);
 }
 

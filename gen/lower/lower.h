@@ -176,7 +176,7 @@ void ws_lower_proxy_fence(struct lower *l, const struct ws_bufferm *b); /* behin
 
 /* wgmma.c */
 void ws_lower_wgmma(struct lower *l, struct ws_act *a);
-void ws_lower_await(struct lower *l, struct ws_act *a);
+void ws_lower_await(struct lower *l, struct ws_acts *acts, size_t index);
 
 /* tile.c */
 struct tile ws_tile_make(struct lower *l, const char *name, int rows, int cols, enum ws_type t, enum ws_layout lay);

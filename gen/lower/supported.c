@@ -57,10 +57,51 @@ static void check_mem(struct scan *c, const struct ws_mem *m) {
   check_node(c, m->col_block);
 }
 
-/* A block further on in the list has to be there. */
-static bool unguarded(const struct ws_act *a) {
-  const struct ws_node *b = a->kind == WS_S_LOAD && !a->when ? a->from->block : NULL;
-  return b && b->kind == WS_N_NEXT && b->count != 0;
+/* --- blocks further on in a list have to be there --- */
+
+struct sure {                    /* what encloses a statement: these blocks exist */
+  const struct ws_iter *iter;
+  int offset;
+  const struct sure *outer;
+};
+
+static bool is_sure(const struct sure *s, const struct ws_node *b) {
+  if (b->count == 0) return true;
+  for (; s; s = s->outer)
+    if (s->iter == b->iter && (b->count > 0 ? s->offset >= b->count : s->offset <= b->count)) return true;
+  return false;
+}
+
+static void check_next(struct scan *c, const struct ws_acts *acts, const struct sure *sure);
+
+/* The arm whose condition is `x` and ... is taken: what does that say? */
+static void check_arm(struct scan *c, const struct ws_node *x, const struct ws_acts *body, const struct sure *sure) {
+  const struct ws_node *n = x && x->kind == WS_N_OP && x->fn == WS_F_NOT ? x->arg[0] : NULL;
+  struct sure here = {.outer = sure};
+  if (x && x->kind == WS_N_OP && x->fn == WS_F_AND) {
+    /* either side alone is enough for each block */
+    const struct ws_node *l = x->arg[0], *r = x->arg[1];
+    if (l->kind == WS_N_HAS_NEXT) here.iter = l->iter, here.offset = l->count;
+    return check_arm(c, r, body, here.iter ? &here : sure);
+  }
+  if (x && x->kind == WS_N_HAS_NEXT) here.iter = x->iter, here.offset = x->count;
+  if (n && n->kind == WS_N_IS_FIRST) here.iter = n->iter, here.offset = -1;
+  if (n && n->kind == WS_N_IS_LAST) here.iter = n->iter, here.offset = 1;
+  check_next(c, body, here.iter ? &here : sure);
+}
+
+static void check_next(struct scan *c, const struct ws_acts *acts, const struct sure *sure) {
+  for (size_t i = 0; i < acts->n; i++) {
+    const struct ws_act *a = &acts->act[i];
+    const struct ws_node *b = a->kind == WS_S_LOAD && !a->when ? a->from->block : NULL;
+    if (b && b->kind == WS_N_NEXT && !is_sure(sure, b))
+      ws_error(c->s->diags, b->pos, "unguarded", "the list may end before this block: %s",
+               a->by == WS_BY_CP_ASYNC ? ws_fmt(c->s->arena, "`when has_next(%s, %d)`", b->iter->name, b->count)
+               : b->count < 0 ? ws_fmt(c->s->arena, "`if not first(%s):` around it", b->iter->name) : ws_fmt(c->s->arena, "`if has_next(%s, %d):` around it", b->iter->name, b->count));
+    struct sure here = {.iter = a->iter, .offset = -1, .outer = sure};
+    if (a->body) check_next(c, a->body, a->kind == WS_S_FOR && a->iter->part == WS_REST ? &here : sure);
+    for (int k = 0; k < a->narms; k++) check_arm(c, a->arms[k].cond, a->arms[k].body, sure);
+  }
 }
 
 /* 16-byte units need whole ones. */
@@ -151,8 +192,6 @@ static void check_act(void *ctx, struct ws_act *a) {
   if (option) refuse(c, a->src->pos, option);
   if (a->kind == WS_S_FOR && !a->iter->list && c->work_loops++) refuse(c, a->src->pos, "a second loop over `work`");
   if (!why && split_units(a)) refuse(c, a->src->pos, "a copy of rows that are no whole units of 16 bytes");
-  if (!why && unguarded(a))
-    ws_error(c->s->diags, a->from->block->pos, "unguarded", "the list may end before this block: `when has_next(%s, %d)`", a->from->block->iter->name, a->from->block->count);
   if (a->kind == WS_S_PRODUCT && half_step(a->a_mem, false)) refuse(c, a->a_mem->pos, "a product over a part that is no multiple of 16");
   if (a->kind == WS_S_PRODUCT && a->b_mem && half_step(a->b_mem, !a->b_mem->transposed))
     refuse(c, a->b_mem->pos, "a product over a part that is no multiple of 16");
@@ -216,6 +255,7 @@ bool ws_lower_supports(struct ws_schedule *s) {
   for (int i = 0; i < s->nprograms; i++) {
     c.p = &s->programs[i], c.work_loops = 0;
     ws_each_act(s->programs[i].body, check_act, &c);
+    check_next(&c, s->programs[i].body, NULL);
     check_vars(&c);
   }
   return s->diags->errors == before;
