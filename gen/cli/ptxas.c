@@ -39,13 +39,14 @@ bool ws_cli_find_ptxas(char *out, size_t size) {
   return search("ptxas", out, size) || program(usual, sizeof usual - 1, NULL, out, size);
 }
 
-/* Runs a program; its stdout goes to fd, or to stderr for fd < 0. The exit status, or -1 when it could not run. */
-static int run(char **argv, int fd) {
+/* Runs a program; its stdout and, for both, its stderr go to fd. The exit status, or -1 when it could not run. */
+static int run(char **argv, int fd, bool both) {
   pid_t pid;
   int status = 0;
   posix_spawn_file_actions_t actions;
   if (posix_spawn_file_actions_init(&actions)) return -1;
-  posix_spawn_file_actions_adddup2(&actions, fd < 0 ? STDERR_FILENO : fd, STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, fd, STDOUT_FILENO);
+  if (both) posix_spawn_file_actions_adddup2(&actions, fd, STDERR_FILENO);
   int result = posix_spawn(&pid, argv[0], &actions, NULL, argv, environ);
   posix_spawn_file_actions_destroy(&actions);
   if (result) {
@@ -57,25 +58,52 @@ static int run(char **argv, int fd) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+/* What ptxas says about code that it had to slow down, though it assembles: the line of `said` that says so, else NULL.
+ * C7510 to C7515 serialise wgmma, C7508 drops setmaxnreg (the numbers are of CUDA 12 and 13; the words are searched, too). */
+static const char *slowed(const char *said, size_t *length) {
+  static const char *const signs[] = {"wgmma.mma_async instructions are serialized", "setmaxnreg ignored", "setmaxnreg is ignored", "(C7508)"};
+  for (size_t i = 0; i < sizeof signs / sizeof *signs; i++) {
+    const char *at = strstr(said, signs[i]);
+    if (!at) continue;
+    while (at > said && at[-1] != '\n') at--;
+    *length = strcspn(at, "\n");
+    return at;
+  }
+  return NULL;
+}
+
+static int judge_messages(const char *path, int status, const char *ptxas) {
+  char *said = NULL;
+  size_t length;
+  if (status < 0) return ws_cli_fail(WS_CLI_MISSING, "%s: cannot be run: %s", ptxas, strerror(errno));
+  if (!ws_cli_read_file(path, &said, &length)) return WS_CLI_INTERNAL;
+  fputs(said, stderr);
+  int code = status ? ws_cli_fail(WS_CLI_REJECTED, "ptxas rejects the kernel (exit status %d)", status) : WS_CLI_OK;
+  const char *line = code == WS_CLI_OK ? slowed(said, &length) : NULL;
+  if (line)
+    code = ws_cli_fail(WS_CLI_REJECTED, "ptxas gives up what the schedule asks for: %.*s\n  a register tile is used between its product and its `await`, or is written "
+                                        "while a product reads it: move the statement behind the `await`", (int)length, line);
+  free(said);
+  return code;
+}
+
 static int assemble_in(const char *folder, const char *ptxas, const char *ptx, size_t length, const char *target,
                        char **cubin, size_t *cubin_length) {
-  char in[256], out[256], arch[64];
+  char in[256], out[256], said[256], arch[64];
   snprintf(in, sizeof in, "%s/kernel.ptx", folder);
   snprintf(out, sizeof out, "%s/kernel.cubin", folder);
+  snprintf(said, sizeof said, "%s/messages", folder);
   snprintf(arch, sizeof arch, "-arch=%s", target);
-  int code = WS_CLI_OK;
   if (!ws_cli_write_file(in, ptx, length)) return WS_CLI_INTERNAL;
   char *argv[] = {(char *)(uintptr_t)ptxas, "-v", arch, "-o", out, in, NULL};
   fflush(stdout);
-  int status = run(argv, -1);
-  if (status < 0)
-    code = ws_cli_fail(WS_CLI_MISSING, "%s: cannot be run: %s", ptxas, strerror(errno));
-  else if (status)
-    code = ws_cli_fail(WS_CLI_REJECTED, "ptxas rejects the kernel (exit status %d)", status);
-  else if (!ws_cli_read_file(out, cubin, cubin_length))
-    code = WS_CLI_INTERNAL;
+  int fd = open(said, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  int code = fd < 0 ? ws_cli_fail(WS_CLI_INTERNAL, "%s: cannot be written: %s", said, strerror(errno)) : judge_messages(said, run(argv, fd, true), ptxas);
+  if (fd >= 0) close(fd);
+  if (code == WS_CLI_OK && !ws_cli_read_file(out, cubin, cubin_length)) code = WS_CLI_INTERNAL;
   unlink(in);
   unlink(out);
+  unlink(said);
   return code;
 }
 
@@ -95,7 +123,7 @@ bool ws_cli_ptxas_version(char *out, size_t size) {
   int fds[2];
   if (!ws_cli_find_ptxas(ptxas, sizeof ptxas) || pipe(fds)) return false;
   char *argv[] = {ptxas, "--version", NULL};
-  int status = run(argv, fds[1]); /* a few lines: they fit into the pipe */
+  int status = run(argv, fds[1], false); /* a few lines: they fit into the pipe */
   close(fds[1]);
   ssize_t n = read(fds[0], said, sizeof said - 1);
   close(fds[0]);

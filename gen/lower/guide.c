@@ -12,7 +12,7 @@ static struct ws_list memory_map(struct lower *l) {
     struct ws_buf t = {.arena = l->arena};
     ws_buf_printf(&t, "%6ld  %s [%d, %d] %s", b->offset, b->name, b->rows, b->cols, ws_type_name(b->type));
     if (b->count * b->stages > 1) ws_buf_printf(&t, ", %d %s of %ld bytes", b->count * b->stages, b->stages > 1 ? "slots" : "elements", b->bytes);
-    ws_buf_printf(&t, ", rows of %d bytes%s", b->layout.pitch, b->layout.mask ? ", swizzled" : "");
+    ws_buf_printf(&t, b->panel ? ", panels of %d bytes a row, one behind the other%s" : ", rows of %d bytes%s", b->layout.pitch, b->layout.mask ? ", swizzled" : "");
     if (b->layout.mask) ws_buf_printf(&t, ": unit ^ (row%s & %d)", b->layout.shift ? ws_fmt(l->arena, " >> %d", b->layout.shift) : "", b->layout.mask);
     cell[n++] = t.s;
   }
@@ -38,9 +38,20 @@ static struct ws_list schedule_text(struct lower *l) {
   return (struct ws_list){.n = n, .fields = 1, .cell = cell};
 }
 
+/* A part that depends on how the target moves and multiplies. */
+static const char *part(struct lower *l, const char *name) {
+  struct ws_buf b = {.arena = l->arena}, *old = l->px.out;
+  l->px.out = &b;
+  ws_ptx_op(&l->px, ws_fmt(l->arena, "%s_%s", name, l->s->arch >= 90 ? "async" : "threads"), NULL, 0);
+  l->px.out = old;
+  while (b.n && b.s[b.n - 1] == '\n') b.s[--b.n] = 0;
+  return b.s ? b.s : "";
+}
+
 void ws_lower_guide(struct lower *l, const char *path) {
   struct ws_list lists[] = {memory_map(l), schedule_text(l)};
   const struct ws_schedule *s = l->s;
-  const char *args[] = {s->name, path, s->target, ws_lower_int(l, s->tile_rows), ws_lower_int(l, s->threads), ws_lower_int(l, s->threads / 32)};
+  const char *args[] = {s->name, path, s->target, ws_lower_int(l, s->tile_rows), ws_lower_int(l, s->threads), ws_lower_int(l, s->threads / 32),
+                        part(l, "guide_registers"), part(l, "guide_words"), part(l, "guide_instructions")};
   ws_ptx_op_list(&l->px, "guide", args, sizeof args / sizeof *args, lists, 2);
 }
