@@ -61,10 +61,10 @@ static const struct expected {
     {"fa4_backward_2cta", "fa4_backward_2cta", "dq_free", 0, BARRIER, 8, WS_SCOPE_LEADER, "four warps of reduce in each CTA"},
     {"fa4_backward_2cta", "fa4_backward_2cta", "e_free", 0, BARRIER, 2, WS_SCOPE_CTA, "one thread of each group, own CTA"},
     /* Hopper. */
-    {"fa3_forward", "fa3_forward", "k", 0, EMPTY, 16, WS_SCOPE_PAIR, "eight warps in each CTA release a multicast slot"},
-    {"fa3_forward", "fa3_forward", "q", 0, EMPTY, 8, WS_SCOPE_CTA, "eight warps"},
-    {"fa3_forward", "fa3_forward", "turn", 0, BARRIER, 256, WS_SCOPE_CTA, "named: one group waits, the other arrives"},
-    {"fa3_forward", "fa3_forward", "turn", 1, BARRIER, 256, WS_SCOPE_CTA, "named: one group waits, the other arrives"},
+    {"fa3_cluster", "fa3_cluster", "k", 0, EMPTY, 16, WS_SCOPE_PAIR, "eight warps in each CTA release a multicast slot"},
+    {"fa3_cluster", "fa3_cluster", "q", 0, EMPTY, 8, WS_SCOPE_CTA, "eight warps"},
+    {"fa3_cluster", "fa3_cluster", "turn", 0, BARRIER, 256, WS_SCOPE_CTA, "named: one group waits, the other arrives"},
+    {"fa3_cluster", "fa3_cluster", "turn", 1, BARRIER, 256, WS_SCOPE_CTA, "named: one group waits, the other arrives"},
     {"fa3_forward_fp8", "fa3_forward_fp8", "vr", 0, EMPTY, 4, WS_SCOPE_CTA, "four warps transpose"},
     {"fa3_forward_fp8", "fa3_forward_fp8", "vt", 0, FULL, 128, WS_SCOPE_CTA, "four warps transpose, by thread"},
     {"fa3_forward_fp8", "fa3_forward_fp8", "vt", 0, EMPTY, 8, WS_SCOPE_CTA, "eight warps"},
@@ -84,8 +84,8 @@ static const struct fill {
     {"fa4_forward", "fa4_forward", "acquire kv -> Kj", 128 * 128 * 2, "a block of K"},
     {"fa4_forward_2cta", "fa4_forward_2cta", "acquire kv -> Kj", 2 * 64 * 128 * 2, "64 rows in each CTA, counted by the leader"},
     {"fa4_forward_2cta", "fa4_forward_2cta", "acquire kv -> Vj as [128, head_dim / 2]", 2 * 128 * 64 * 2, "64 columns in each CTA"},
-    {"fa3_forward", "fa3_forward", "acquire k -> Kj", 128 * 128 * 2, "own half and the peer's: a whole slot in each CTA"},
-    {"fa3_forward", "fa3_forward", "acquire q", 128 * 128 * 2, "own rows"},
+    {"fa3_cluster", "fa3_cluster", "acquire k -> Kj", 128 * 128 * 2, "own half and the peer's: a whole slot in each CTA"},
+    {"fa3_cluster", "fa3_cluster", "acquire q", 128 * 128 * 2, "own rows"},
     {"fa4_backward", "fa4_backward", "acquire l -> Lm", 128 * 4, "a row vector of f32"},
     {"fa4_backward_2cta", "fa4_backward_2cta", "acquire dx", 128 * 64 * 2, "one half of dS, from the peer"},
     {"decode_paged", "decode_paged", "acquire k -> Kj", 64 * 128 * 2, "a page"},
@@ -101,7 +101,7 @@ static const struct size {
 } sizes[] = {
     {"b300_v14", "v14", 128, 64, 82432, 1},           {"b300_v16", "v16", 512, 128, 131584, 5},
     {"fa1_forward", "fa1_forward", 128, 0, 65536, 1}, {"fa2_forward", "fa2_forward", 128, 0, 98304, 1},
-    {"fa3_forward", "fa3_forward", 384, 0, 196608, 5}, {"fa3_forward_fp8", "fa3_forward_fp8", 384, 0, 221184, 5},
+    {"fa3_cluster", "fa3_cluster", 384, 0, 196608, 5}, {"fa3_forward_fp8", "fa3_forward_fp8", 384, 0, 221184, 5},
     {"fa4_forward", "fa4_forward", 512, 512, 231424, 9}, {"fa4_forward_2cta", "fa4_forward_2cta", 512, 512, 231424, 9},
     {"fa4_forward_d256", "hd256_forward_2cta", 384, 512, 131584, 1}, {"fa4_backward", "fa4_backward", 512, 512, 231424, 5},
     {"fa4_backward_2cta", "fa4_backward_2cta", 512, 512, 230400, 5}, {"mla_decode", "mla_decode", 384, 0, 229632, 2},
@@ -116,9 +116,9 @@ static const struct nth {
   enum ws_start start;
   const char *why;
 } places[] = {
-    {"fa3_forward", "fa3_forward", "await S", 0, 0, WS_START_UNKNOWN, "first block: nothing behind S"},
-    {"fa3_forward", "fa3_forward", "await S", 1, 1, WS_START_UNKNOWN, "P V of the block before runs behind S"},
-    {"fa3_forward", "fa3_forward", "await O", 0, 0, WS_START_UNKNOWN, "the last group"},
+    {"fa3_cluster", "fa3_cluster", "await S", 0, 0, WS_START_UNKNOWN, "first block: nothing behind S"},
+    {"fa3_cluster", "fa3_cluster", "await S", 1, 1, WS_START_UNKNOWN, "P V of the block before runs behind S"},
+    {"fa3_cluster", "fa3_cluster", "await O", 0, 0, WS_START_UNKNOWN, "the last group"},
     {"fa4_backward", "fa4_backward", "await Rs[(b + 1) % 2]", 0, 1, WS_START_UNKNOWN, "the reduction from the other buffer is younger"},
     {"fa4_backward", "fa4_backward", "await Ev.cols(w of 2)", 0, 1, WS_START_UNKNOWN, "dK is stored behind dV"},
     {"fa4_backward_2cta", "fa4_backward_2cta", "await Rs[(b + 1) % 4]", 3, 6, WS_START_UNKNOWN, "two reductions from each of three younger buffers"},

@@ -38,7 +38,7 @@ static const struct fault {
     {"wrong columns of P", "fa4_forward", {{"@ V.rows(96..127)", "@ V.rows(64..95)"}}, "the contracted keys of P and V differ"},
     {"no open barrier", "fa4_forward", {{"to: softmax, open: true}", "to: softmax}"}}, "the first wait of the softmax waits for ever"},
     {"K and V swapped", "fa4_forward", {{"load k[t, j] -> Kj", "load v[t, j] -> Kj"}, {"load v[t, j] -> Vj", "load k[t, j] -> Vj"}}, "scores of V, values of K"},
-    {"V of this block", "fa3_forward", {{"v[t, prev(j)]", "v[t, j]"}}, "V runs one block behind K"},
+    {"V of this block", "fa3_cluster", {{"v[t, prev(j)]", "v[t, j]"}}, "V runs one block behind K"},
     {"rows of the other group", "fa4_forward", {{"mask(x, q[t].rows(i of 2), k[t, j])", "mask(x, q[t].rows(1 - i of 2), k[t, j])"}}, "x holds rows of group i"},
 };
 

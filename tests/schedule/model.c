@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const model_specs[] = {"fa1_forward",      "fa2_forward",      "fa3_forward",          "fa3_forward_fp8", "b300_v14",
+const char *const model_specs[] = {"fa1_forward",      "fa2_forward",      "fa3_cluster",          "fa3_forward_fp8", "b300_v14",
                                    "b300_v16",         "fa4_forward",      "fa4_forward_2cta",     "fa4_forward_d256", "fa4_backward",
                                    "fa4_backward_2cta", "mla_decode",      "decode_paged",         NULL};
 
