@@ -81,7 +81,7 @@ static void buffer(struct ws_schedule *s, const struct ws_buffer *d) {
   struct ws_bufferm *b = &s->buffers[s->nbuffers];
   *b = (struct ws_bufferm){.decl = d, .name = d->name.name, .index = s->nbuffers++, .stages = 1, .rows = 1, .cols = 1};
   size_t errors = s->diags->errors;
-  ws_declared_count(s, &d->name, &b->is_array, &b->count);
+  ws_declared_count(s, &d->name, 0, &b->is_array, &b->count);
   const char *space = d->space ? ws_static_word(s, d->space, "space", spaces, 2) : NULL;
   b->tmem = space && *space == 't';
   if (b->tmem && s->arch < 100) ws_error(s->diags, d->space->pos, "target", "tensor memory exists on sm_100a and sm_103a, not on %s", s->target);

@@ -47,7 +47,8 @@ void ws_pass_budget(struct ws_schedule *s);       /* budget.c */
 void ws_unknown(struct ws_schedule *s, struct ws_pos pos, const char *what, const char *name, const char *const *known,
                 size_t n);
 /* NAME or NAME[n]: how many. */
-void ws_declared_count(struct ws_schedule *s, const struct ws_name *n, bool *is_array, int *count);
+/* The n of `name[n]`; least: 0 where an array may have no element, so that a parameter can leave it out. */
+void ws_declared_count(struct ws_schedule *s, const struct ws_name *n, long least, bool *is_array, int *count);
 
 struct ws_bufferm *ws_find_buffer(struct ws_schedule *s, const char *name);
 struct ws_tensor *ws_find_tensor(struct ws_schedule *s, const char *name);

@@ -39,7 +39,7 @@ static enum ws_barrier_scope scope(struct ws_schedule *s, const char *word, stru
 static void pipeline(struct ws_schedule *s, const struct ws_pipeline *d) {
   struct ws_pipelinem *p = &s->pipelines[s->npipelines];
   *p = (struct ws_pipelinem){.decl = d, .name = d->name.name, .index = s->npipelines++, .full_at = -1, .empty_at = -1};
-  ws_declared_count(s, &d->name, &p->is_array, &p->count);
+  ws_declared_count(s, &d->name, 0, &p->is_array, &p->count);
   p->buffer = ws_find_buffer(s, d->buffer);
   if (!p->buffer) ws_unknown_buffer(s, d->buffer_pos, d->buffer);
   else if (p->buffer->count != p->count)
@@ -58,7 +58,7 @@ static void pipeline(struct ws_schedule *s, const struct ws_pipeline *d) {
 static void barrier(struct ws_schedule *s, const struct ws_barrier *d) {
   struct ws_barrierm *b = &s->barriers[s->nbarriers];
   *b = (struct ws_barrierm){.decl = d, .name = d->name.name, .index = s->nbarriers++, .stages = 1, .at = -1};
-  ws_declared_count(s, &d->name, &b->is_array, &b->count);
+  ws_declared_count(s, &d->name, 0, &b->is_array, &b->count);
   b->named = d->named, b->per_warp = d->per != NULL;
   b->open = ws_static_flag(s, d->open, "`open`"), b->manual = ws_static_flag(s, d->manual, "`manual`");
   b->nfrom = ends(s, d->from, d->nfrom, &b->from), b->nto = ends(s, d->to, d->nto, &b->to);

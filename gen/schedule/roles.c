@@ -2,11 +2,11 @@
 #include "passes.h"
 #include <string.h>
 
-void ws_declared_count(struct ws_schedule *s, const struct ws_name *n, bool *is_array, int *count) {
+void ws_declared_count(struct ws_schedule *s, const struct ws_name *n, long least, bool *is_array, int *count) {
   *is_array = n->count != NULL;
   *count = 1;
   long v;
-  if (n->count && ws_static_int(s, NULL, n->count, 1, 64, ws_fmt(s->arena, "the number of `%s`", n->name), &v)) *count = (int)v;
+  if (n->count && ws_static_int(s, NULL, n->count, least, 64, ws_fmt(s->arena, "the number of `%s`", n->name), &v)) *count = (int)v;
 }
 
 struct ws_rolem *ws_find_role(struct ws_schedule *s, const char *name) {
@@ -53,7 +53,7 @@ void ws_declare_roles(struct ws_schedule *s) {
     const struct ws_role *d = &s->doc->roles[i];
     struct ws_rolem *r = &s->roles[s->nroles];
     *r = (struct ws_rolem){.decl = d, .name = d->name.name, .index = s->nroles++, .first_warp = warp, .warps = 1, .sync_id = -1, .all_id = -1};
-    ws_declared_count(s, &d->name, &r->is_array, &r->count);
+    ws_declared_count(s, &d->name, 1, &r->is_array, &r->count);
     long v;
     if (d->warps && ws_static_int(s, NULL, d->warps, 1, 32, ws_fmt(s->arena, "the warps of `%s`", r->name), &v))
       r->warps = (int)v;
