@@ -50,6 +50,29 @@ struct list_bounds ws_list_bounds(struct lower *l, const struct ws_problem_list 
 
 /* --- work --- */
 
+enum { L2_BYTES = 32 << 20 }; /* of keys and values that shall stay in the L2 cache, 50 MiB on an H200, while their tiles are worked on */
+
+/* Bytes of a key and its value. */
+static long token_bytes(const struct lower *l) {
+  long n = 0;
+  for (int i = 0; i < l->s->ntensors; i++) {
+    const struct ws_tensor *t = &l->s->tensors[i];
+    if (t->used && !t->out && t->row_dim >= 0 && t->dim[t->row_dim] && !strcmp(t->dim[t->row_dim], "keys") && t->col_dim >= 0 && !t->dim[t->col_dim])
+      n += t->fixed[t->col_dim] * (long)ws_type_bits(t->type) / 8;
+  }
+  return n ? n : 1;
+}
+
+/* Rows, head and batch of a tile. Longest first: all heads of a section start with their last rows. */
+static void tile_place(struct lower *l, const char *rows, const char *section) {
+  if (!l->s->tile_rows)
+    WS_OP0(&l->px, "work_head");
+  else if (section)
+    OP(l, "work_tile_sections", section, ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B32), rows);
+  else
+    OP(l, l->s->sort_longest ? "work_tile_longest" : "work_tile", rows, ws_lower_int(l, l->s->tile_rows - 1));
+}
+
 /* A persistent CTA takes every n-th tile, n being the number of CTAs (or of pairs of them). */
 static void tile_numbers(struct lower *l, const char *rows, const char *round, const char *loop, const char *end) {
   if (!l->s->persistent) {
@@ -79,11 +102,13 @@ static void work_loop(struct lower *l, struct ws_act *a) {
   l->px.out = before;
   const char *rows = ws_lower_int(l, l->s->tile_rows), *round = ws_lower_int(l, l->s->tile_rows - 1);
   const char *loop = ws_ptx_label(&l->px, "tile"), *end = ws_ptx_label(&l->px, "no_tile");
+  const char *section = ws_sorts_by_section(l->s) ? ws_lower_named(l, WS_REG_B32, "section") : NULL;
+  if (section) {
+    ws_lower_comment(l, "tiles are sorted by length within sections of heads whose keys and values stay in the L2 cache");
+    OP(l, "sections", section, ws_lower_int(l, L2_BYTES / token_bytes(l)), ws_lower_temp(l, WS_REG_B32), rows, round);
+  }
   tile_numbers(l, rows, round, loop, end);
-  if (l->s->tile_rows)
-    OP(l, l->s->sort_longest ? "work_tile_longest" : "work_tile", rows, round);
-  else
-    WS_OP0(&l->px, "work_head");
+  tile_place(l, rows, section);
   if (start.n) ws_buf_add(before, start.s, start.n);
   if (body.n) ws_buf_add(before, body.s, body.n);
   if (l->s->persistent) OP(l, "tile_again", loop, ws_lower_int(l, l->s->pair ? 1 : 0), ws_lower_temp(l, WS_REG_B32), end);

@@ -79,6 +79,7 @@ static void touches_in_loop(void *ctx, struct ws_act *a) {
 }
 
 bool ws_lower_in_loop(struct lower *l, const struct ws_tensor *t, const struct ws_bufferm *b) {
+  if (l->votes) return false;
   if (l->depth) return true;
   struct touch c = {.tensor = t, .buffer = b};
   ws_each_act(l->prog->body, touches_in_loop, &c);
@@ -121,6 +122,13 @@ static void sync_act(struct lower *l, const struct ws_act *a) {
     OP(l, "barrier_sync", ws_lower_int(l, a->role->all_id), ws_lower_int(l, a->role->warps * a->role->count * 32L));
 }
 
+static bool has_vote(const struct ws_node *x) {
+  if (x->kind == WS_N_REDUCE && (x->fn == WS_F_ANY || x->fn == WS_F_ALL)) return true;
+  for (int i = 0; i < x->n; i++)
+    if (has_vote(x->arg[i])) return true;
+  return false;
+}
+
 static void if_act(struct lower *l, struct ws_act *a) {
   const char *end = ws_ptx_label(&l->px, "endif");
   for (int i = 0; i < a->narms; i++) {
@@ -133,7 +141,10 @@ static void if_act(struct lower *l, struct ws_act *a) {
       next = i + 1 < a->narms ? ws_ptx_label(&l->px, "else") : end;
       OP(l, "branch_unless", p, next);
     }
+    bool vote = arm->cond && has_vote(arm->cond);
+    l->votes += vote;
     ws_lower_acts(l, arm->body);
+    l->votes -= vote;
     if (!p) break; /* always taken: what follows is never reached */
     if (next != end) {
       OP(l, "branch", end);

@@ -128,6 +128,7 @@ struct lower {
   const char **names;              /* used by ws_lower_unique */
   size_t nnames, names_cap;
   int depth;                       /* loops over blocks around the current statement */
+  int votes;                       /* votes around it: rarely taken, so what it needs is computed in place */
   struct iter_state {              /* by loop variable */
     const char *index;             /* register: block number */
     enum tri masked, first;        /* known in this copy of the body */
@@ -227,6 +228,7 @@ struct acc_access ws_acc_access(struct lower *l, const struct ws_mem *m, bool ve
 const char *ws_acc_row(struct lower *l, int warp_rows);            /* first row of this lane in an accumulator */
 
 /* loop.c */
+static inline bool ws_sorts_by_section(const struct ws_schedule *s) { return s->arch >= 90 && s->sort_longest && s->tile_rows && (s->causal || s->window); }
 void ws_lower_for(struct lower *l, struct ws_act *a);
 /* from: the block that queries(t, j) is seen from, else NULL. */
 struct list_bounds ws_list_bounds(struct lower *l, const struct ws_problem_list *list, const struct ws_node *from);

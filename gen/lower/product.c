@@ -23,7 +23,7 @@ const struct frag_map *ws_frag_map(struct lower *l, enum frag_kind k, const stru
   struct frag_map *f = WS_NEW(l->arena, struct frag_map);
   *f = (struct frag_map){.kind = k, .layout = *lay, .warp_rows = warp_rows};
   const char *name = ws_lower_unique(l, "%s_%s", frag_names[k], b->name);
-  f->life.everywhere = k >= FRAG_C ? l->depth > 0 : ws_lower_in_loop(l, NULL, b);
+  f->life.everywhere = k >= FRAG_C ? l->depth > 0 && !l->votes : ws_lower_in_loop(l, NULL, b);
   ws_lower_keep(l, &l->frags, &f->life, l->prog->decl->pos);
   struct ws_buf *old = ws_lower_hoist(l, f->life.everywhere ? l->start : NULL);
   ws_lower_comment(l, "this lane's address in a tile like %s, for %s", b->name, frag_words[k]);
@@ -115,13 +115,16 @@ struct operands {
   const char **areg;
   int held;                     /* k steps whose fragments are live at once */
   int pairs;
+  bool thin;                    /* under a vote: one pair of n-tiles at a time, so that registers are left for what runs mostly */
 };
 
-static void load_b(struct operands *o, int kt) {
+static const char **b_fragment(const struct operands *o, int kt, int np) { return o->thin ? o->b : &o->b[(kt % o->held * o->pairs + np) * 4]; }
+
+static void load_b(struct operands *o, int kt, int first, int end) {
   const struct ws_mem *m = o->act->b_mem;
-  for (int np = 0; np < o->pairs; np++) {
+  for (int np = first; np < end; np++) {
     long row = m->transposed ? m->row0 + np * 16 : m->row0 + kt * 16, unit = m->transposed ? m->col0 / 8 + kt * 2 : m->col0 / 8 + np * 2;
-    const char *imm, *reg = address(o->l, &o->pb, o->fb, row, unit, &imm), **b = &o->b[(kt % o->held * o->pairs + np) * 4];
+    const char *imm, *reg = address(o->l, &o->pb, o->fb, row, unit, &imm), **b = b_fragment(o, kt, np);
     OP(o->l, m->transposed ? "ldmatrix" : "ldmatrix_trans", b[0], b[1], b[2], b[3], reg, imm);
   }
 }
@@ -134,13 +137,13 @@ static void load_a(struct operands *o, int kt) {
   }
 }
 
-static void multiply(struct operands *o, int kt, bool fresh) {
+static void multiply(struct operands *o, int kt, int first, int end, bool fresh) {
   struct lower *l = o->l;
   const char *type = element_type(o->act->b_mem->buffer->type);
-  for (int nt = 0; nt < o->d.nt; nt++)
+  for (int nt = first; nt < end && nt < o->d.nt; nt++)
     for (int mi = 0; mi < o->d.mt; mi++) {
       const char **a = o->a.n ? &o->a.reg[(mi * o->a.nt + 2 * kt) * 2] : &o->areg[(kt % o->held * o->d.mt + mi) * 4];
-      const char **b = &o->b[(kt % o->held * o->pairs + nt / 2) * 4 + nt % 2 * 2], **d = &o->d.reg[(mi * o->d.nt + nt) * 4];
+      const char **b = b_fragment(o, kt, nt / 2) + nt % 2 * 2, **d = &o->d.reg[(mi * o->d.nt + nt) * 4];
       if (fresh)
         OP(l, "mma_first", type, d[0], d[1], d[2], d[3], a[0], a[1], a[2], a[3], b[0], b[1], ws_lower_named(l, WS_REG_F32, "zero"));
       else
@@ -150,7 +153,7 @@ static void multiply(struct operands *o, int kt, bool fresh) {
 
 void ws_lower_product(struct lower *l, struct ws_act *act) {
   const struct ws_mem *b = act->b_mem, *am = act->a_mem;
-  struct operands o = {.l = l, .act = act, .d = *ws_tile_of(l, act->dst), .held = act->ahead + 1};
+  struct operands o = {.l = l, .act = act, .d = *ws_tile_of(l, act->dst), .held = l->votes ? 1 : act->ahead + 1, .thin = l->votes > 0};
   int ksteps = ((b->transposed ? b->cols : b->rows) + 15) / 16;
   if (act->a) {
     if (act->a->kind != WS_N_VAR) ws_lower_note(l, "accumulators packed to 16 bits: an A operand as they stand");
@@ -163,13 +166,20 @@ void ws_lower_product(struct lower *l, struct ws_act *act) {
   o.pb = place_of(l, o.fb, b, 2);
   o.pairs = (o.d.nt + 1) / 2;
   if (o.held > ksteps) o.held = ksteps;
-  o.b = ws_ptx_temps(&l->px, WS_REG_B32, "bfrag", (size_t)(o.held * o.pairs * 4));
+  o.b = ws_ptx_temps(&l->px, WS_REG_B32, "bfrag", (size_t)(o.thin ? 4 : o.held * o.pairs * 4));
   if (am) o.areg = ws_ptx_temps(&l->px, WS_REG_B32, "afrag", (size_t)(o.held * o.d.mt * 4));
-  for (int kt = 0; kt < o.held - 1; kt++) load_a(&o, kt), load_b(&o, kt);
+  for (int kt = 0; kt < o.held - 1; kt++) load_a(&o, kt), load_b(&o, kt, 0, o.pairs);
   for (int kt = 0; kt < ksteps; kt++) {
-    if (kt + o.held - 1 < ksteps) load_a(&o, kt + o.held - 1), load_b(&o, kt + o.held - 1);
+    if (kt + o.held - 1 < ksteps) {
+      load_a(&o, kt + o.held - 1);
+      if (!o.thin) load_b(&o, kt + o.held - 1, 0, o.pairs);
+    }
     ws_lower_note(l, "k step %d of %d: %s %d to %d%s", kt + 1, ksteps, b->transposed ? "columns" : "rows", kt * 16, kt * 16 + 15,
                   !act->accumulate && kt == 0 ? "; C = 0" : "");
-    multiply(&o, kt, !act->accumulate && kt == 0);
+    for (int np = 0; np < o.pairs; np += o.thin ? 1 : o.pairs) {
+      int end = o.thin ? np + 1 : o.pairs;
+      if (o.thin) load_b(&o, kt, np, end);
+      multiply(&o, kt, np * 2, end * 2, !act->accumulate && kt == 0);
+    }
   }
 }

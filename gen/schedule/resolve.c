@@ -148,12 +148,12 @@ static void one_thread(struct ws_scope *sc, const struct ws_stmt *st, struct ws_
 }
 
 static bool in_vote(enum ws_stmt_kind k) {
-  return k == WS_S_WRITE || k == WS_S_ASSIGN || k == WS_S_ASSIGN2 || k == WS_S_EACH || k == WS_S_IF;
+  return k == WS_S_WRITE || k == WS_S_ASSIGN || k == WS_S_ASSIGN2 || k == WS_S_PRODUCT || k == WS_S_EACH || k == WS_S_IF;
 }
 
 static void statement(struct ws_scope *sc, const struct ws_stmt *st, struct ws_acts *out) {
   if (sc->vote && !in_vote(st->kind)) {
-    ws_error(sc->s->diags, st->pos, "vote", "a vote branches one warp: it may enclose only read, write and arithmetic");
+    ws_error(sc->s->diags, st->pos, "vote", "a vote branches one warp: it may enclose only read, write, arithmetic and products by mma.sync");
     ws_note(sc->s->diags, sc->vote->pos, "the vote");
     return;
   }

@@ -226,7 +226,7 @@ static bool into_registers(struct ws_scope *sc, const struct ws_stmt *st, struct
       ws_error(sc->s->diags, st->opts[i].pos, "option", "option `descriptors` belongs to a product into TMEM");
       return false;
     }
-  a->by = wgmma_role(sc->s, sc->p->role) ? WS_BY_WGMMA : WS_BY_MMA_SYNC;
+  a->by = wgmma_role(sc->s, sc->p->role) && !sc->vote ? WS_BY_WGMMA : WS_BY_MMA_SYNC; /* a vote parts the warps of a warpgroup */
   return (a->dst = ws_target_var(sc, st->dst, st->dst)) != NULL;
 }
 

@@ -66,10 +66,11 @@ static void join_args(struct infer *in, struct ws_node *x) {
     for (int i = 0; i < x->n; i++) want(in, x->arg[i], first->layout);
 }
 
-/* Partial sums may be added and scaled by complete rows; anything else needs the total. */
+/* Partial sums may be added and scaled by complete rows, and compared where a vote asks all lanes; anything else needs the total. */
 static void check_partial(struct infer *in, const struct ws_node *x) {
-  if (!in->check || !x->partial || x->fn == WS_F_ADD) return;
-  bool scale = (x->fn == WS_F_MUL || x->fn == WS_F_DIV || x->fn == WS_F_SELECT) && x->arg[0]->partial + x->arg[x->n - 1]->partial <= 1;
+  if (!in->check || !x->partial || x->fn == WS_F_ADD || (x->fn >= WS_F_EQ && x->fn <= WS_F_NOT)) return;
+  bool by_lane = x->fn == WS_F_SELECT && x->arg[0]->partial;
+  bool scale = !by_lane && (x->fn == WS_F_MUL || x->fn == WS_F_DIV || x->fn == WS_F_SELECT) && x->arg[0]->partial + x->arg[x->n - 1]->partial <= 1;
   if (!scale || (x->fn == WS_F_DIV && x->arg[1]->partial))
     ws_error(in->s->diags, x->pos, "partial", "a partial row sum can be added and scaled; finish it with `total` first");
 }
@@ -129,7 +130,7 @@ static void reduce(struct infer *in, struct ws_node *x) {
   default: x->rows = x->cols = 1, x->layout = WS_L_NONE; break;
   }
   if (!in->check) return;
-  if (a->partial && x->fn != WS_F_TOTAL)
+  if (a->partial && x->fn != WS_F_TOTAL && x->fn != WS_F_ANY && x->fn != WS_F_ALL)
     ws_error(in->s->diags, x->pos, "partial", "a partial row sum can be added and scaled; finish it with `total` first");
   if (x->fn == WS_F_TOTAL && !a->partial)
     ws_error(in->s->diags, x->pos, "partial", "`total` finishes a partial row sum (`rowpart`); this is complete");
