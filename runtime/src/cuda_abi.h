@@ -300,7 +300,7 @@ enum ws_cu_constants { WS_CU_CONSTANTS(WS_CU_CONSTANT_ENUM) };
   X(REQUIRED, cuStreamCreate, (struct CUstream_st **stream, unsigned int flags))                                      \
   X(REQUIRED, cuStreamDestroy_v2, (struct CUstream_st *stream))                                                       \
   X(REQUIRED, cuStreamSynchronize, (struct CUstream_st *stream))                                                      \
-  X(OPTIONAL, cuStreamQuery, (struct CUstream_st *stream))                                                            \
+  X(REQUIRED, cuStreamQuery, (struct CUstream_st *stream))                                                            \
   X(OPTIONAL, cuStreamWaitEvent, (struct CUstream_st *stream, struct CUevent_st *event, unsigned int flags))          \
   X(OPTIONAL, cuStreamIsCapturing, (struct CUstream_st *stream, unsigned int *status))                                \
   X(REQUIRED, cuEventCreate, (struct CUevent_st **event, unsigned int flags))                                         \
