@@ -13,7 +13,7 @@ static uint64_t pick(struct rng *r, const uint64_t *values, size_t n) { return v
 static void draw_extents(struct rng *r, struct tmap_args *a, uint32_t size) {
   uint64_t stride = size;
   for (uint32_t d = 0; d < a->rank; d++) {
-    a->extents[d] = 1 + rng_below(r, d ? 40 : 300);
+    a->extents[d] = 1 + rng_below(r, !d ? 300 : a->rank > 3 ? 6 : 40);
     stride = (stride * a->extents[d] + 31) / 32 * 32 + 32 * rng_below(r, 3);
     a->strides[d] = stride;
     a->steps[d] = d && rng_below(r, 4) == 0 ? 1 + rng_below(r, 8) : 1;
