@@ -2,6 +2,7 @@
  * points into. Shared by the memory, atomic and asynchronous handlers. */
 #ifndef WS_EMU_ADDRESS_H
 #define WS_EMU_ADDRESS_H
+#include "engine.h"
 #include "exec.h"
 #include "memory.h"
 
@@ -60,11 +61,28 @@ static inline int local_access(struct warp *w, const struct inst *in, const uint
   return ev;
 }
 
+/* Shared memory of the cluster's CTAs, which may differ from lane to lane. */
+static inline int cluster_access(struct warp *w, const struct inst *in, const uint64_t a[LANES], uint32_t bytes, int kind, struct access *out) {
+  const struct cta *c = w->cta;
+  if (!outside(w, a, c->shared_lo, (uint64_t)c->shared_lo + c->shared_size, bytes))
+    return window_access(w, in, a, c->shared_lo, c->shared_size, c->shared, bytes, SP_SHARED, kind, out);
+  for (uint32_t m = w->mask; m; m &= m - 1) {
+    int i = __builtin_ctz(m);
+    uint32_t offset = 0;
+    if (a[i] >> 32) return ws_emu_bad_address(w, in, i, SP_SHARED, a[i], bytes, kind == ACCESS_WRITE);
+    const struct cta *peer = ws_emu_peer(WHO(w, in, i), (uint32_t)a[i], bytes, kind == ACCESS_WRITE, &offset);
+    if (!peer) return EV_FAULT;
+    out->p[i] = peer->shared + offset;
+  }
+  return EV_NEXT;
+}
+
 static inline int space_access(struct warp *w, const struct inst *in, enum ptx_space space, const uint64_t a[LANES], uint32_t bytes, int kind,
                                struct access *out) {
   struct cta *c = w->cta;
   switch (space) {
-    case SP_SHARED: return window_access(w, in, a, c->k->shared_base, c->shared_size, c->shared, bytes, SP_SHARED, kind, out);
+    case SP_SHARED: return window_access(w, in, a, c->shared_lo, c->shared_size, c->shared, bytes, SP_SHARED, kind, out);
+    case SP_CLUSTER: return cluster_access(w, in, a, bytes, kind, out);
     case SP_LOCAL: return local_access(w, in, a, bytes, kind, out);
     case SP_PARAM:
       if (kind == ACCESS_WRITE) return ws_emu_bad_address(w, in, __builtin_ctz(w->mask), SP_PARAM, a[__builtin_ctz(w->mask)], bytes, true);
@@ -74,7 +92,7 @@ static inline int space_access(struct warp *w, const struct inst *in, enum ptx_s
 }
 
 static inline enum ptx_space space_of_window(uint64_t window) {
-  return window == WINDOW_SHARED ? SP_SHARED : window == WINDOW_LOCAL ? SP_LOCAL : window == WINDOW_PARAM ? SP_PARAM : SP_GLOBAL;
+  return window == WINDOW_SHARED ? SP_CLUSTER : window == WINDOW_LOCAL ? SP_LOCAL : window == WINDOW_PARAM ? SP_PARAM : SP_GLOBAL;
 }
 
 /* Generic addresses: each window's lanes in turn. */
@@ -106,9 +124,25 @@ static inline int access_lanes(struct warp *w, const struct inst *in, int slot, 
   return space_access(w, in, space, a, bytes, kind, out);
 }
 
+/* The 32-bit shared address behind `a`, given in `space` or generic; `bytes` only for the message. False after a fault. */
+static inline bool any_shared(struct who who, uint64_t a, enum ptx_space space, uint32_t bytes, uint32_t *address) {
+  uint64_t window = space == SP_GENERIC ? WINDOW_SHARED : 0;
+  *address = (uint32_t)a;
+  if (a == (window | *address)) return true;
+  ws_emu_bad_address(who.w, who.in, who.lane, space == SP_GENERIC ? SP_GENERIC : SP_SHARED, a, bytes, true);
+  return false;
+}
+/* The same where only the CTA's own shared memory will do, unless the space is shared::cluster. */
+static inline bool own_shared(struct who who, uint64_t a, enum ptx_space space, uint32_t bytes, uint32_t *address) {
+  if (!any_shared(who, a, space, bytes, address)) return false;
+  if (space == SP_CLUSTER || *address >> RANK_SHIFT == who.w->cta->rank) return true;
+  ws_emu_bad_address(who.w, who.in, who.lane, SP_SHARED, *address, bytes, true);
+  return false;
+}
+
 static inline void count_access(struct warp *w, enum ptx_space space, uint32_t bytes, int kind) {
   uint64_t n = (uint64_t)bytes * (uint64_t)__builtin_popcount(w->mask);
-  if (space == SP_SHARED) *(kind == ACCESS_WRITE ? &w->stats.shared_written : &w->stats.shared_read) += n;
+  if (space == SP_SHARED || space == SP_CLUSTER) *(kind == ACCESS_WRITE ? &w->stats.shared_written : &w->stats.shared_read) += n;
   if (space == SP_GLOBAL || space == SP_GENERIC) *(kind == ACCESS_WRITE ? &w->stats.global_written : &w->stats.global_read) += n;
 }
 #endif

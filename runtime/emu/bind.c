@@ -46,8 +46,9 @@ static void grow_consts(struct decoder *d) {
   d->cap_const_index = cap;
 }
 
-/* Constants get slots while decoding; when the decode ends they are moved together (decode.c). bytes 0: a predicate. */
-uint32_t ws_emu_const_slot(struct decoder *d, uint64_t value, uint32_t bytes) {
+/* Constants get slots while decoding; when the decode ends they are moved together (decode.c). bytes 0: a predicate;
+ * shared: an address in shared memory, to which each CTA adds its rank. */
+static uint32_t const_slot(struct decoder *d, uint64_t value, uint32_t bytes, bool shared) {
   struct kernel *k = d->k;
   if (bytes && bytes < 8) value &= ((uint64_t)1 << bytes * 8) - 1;
   if (!bytes) value = value ? ALL_LANES : 0;
@@ -55,13 +56,15 @@ uint32_t ws_emu_const_slot(struct decoder *d, uint64_t value, uint32_t bytes) {
   size_t mask = d->cap_const_index - 1, at = (value * 0x9e3779b97f4a7c15u >> 32 ^ bytes) & mask;
   for (; d->const_index[at]; at = (at + 1) & mask) {
     const struct emu_const *c = &k->consts[d->const_index[at] - 1];
-    if (c->value == value && c->bytes == bytes) return c->slot;
+    if (c->value == value && c->bytes == bytes && c->shared == shared) return c->slot;
   }
   struct emu_const *c = WS_EMU_PUSH(&k->pool, k->consts, k->nconsts, k->cap_consts);
-  *c = (struct emu_const){.slot = ws_emu_new_slot(d, bytes ? bytes * 8 : 1), .bytes = (uint8_t)bytes, .value = value};
+  *c = (struct emu_const){.slot = ws_emu_new_slot(d, bytes ? bytes * 8 : 1), .bytes = (uint8_t)bytes, .shared = shared, .value = value};
   d->const_index[at] = (uint32_t)k->nconsts;
   return c->slot;
 }
+
+uint32_t ws_emu_const_slot(struct decoder *d, uint64_t value, uint32_t bytes) { return const_slot(d, value, bytes, false); }
 
 static uint32_t sreg_slot(struct decoder *d, uint8_t sr) {
   if (d->k->sreg[sr] == NO_SLOT) d->k->sreg[sr] = ws_emu_new_slot(d, ws_emu_types[ws_emu_sregs[sr].type].bits);
@@ -117,7 +120,7 @@ static uint64_t window_of(uint8_t space) {
 /* ---- scalar operands ---- */
 struct place { /* one operand of the pattern */
   bool written, wide_ok, optional, vector, pair;
-  char code;
+  char code, space; /* space of an address: s, c, g, or 0 for the one among the modifiers */
   int n; /* {n}, or 0 */
 };
 
@@ -133,6 +136,7 @@ static const char *next_place(const char *p, struct place *pl) {
     if (*p == '?') pl->optional = true;
     if (*p == '|') pl->pair = true;
     if (*p == '{') pl->n = p[1] - '0';
+    if (pl->code == '@' && strchr("scg", *p)) pl->space = *p;
   }
   return p;
 }
@@ -211,7 +215,10 @@ static uint32_t source(struct decoder *d, struct instance *s, const struct ptx_o
       return ws_emu_const_slot(d, float_bits(d, o, type), width);
     case OPD_SYM:
       if (width < 4) break;
-      return ws_emu_const_slot(d, var_address(d, s, o->sym, &space) + o->imm, width);
+      {
+        uint64_t a = var_address(d, s, o->sym, &space) + o->imm;
+        return const_slot(d, a, width, space == SP_SHARED);
+      }
     default: break;
   }
   ws_emu_decode_error(d, BAD, "an operand has the wrong form");
@@ -228,9 +235,8 @@ static uint32_t dest(struct decoder *d, struct instance *s, const struct ptx_ope
 
 /* ---- addresses ---- */
 static uint8_t space_named(const struct isa_use *u) {
-  if (!strcmp(u->row->mnemonic, "cp")) return SP_SHARED; /* the destination comes first */
   static const struct { const char *text; uint8_t space; } names[] = {
-      {".global", SP_GLOBAL}, {".shared", SP_SHARED}, {".shared::cta", SP_SHARED}, {".local", SP_LOCAL}, {".const", SP_CONST},
+      {".global", SP_GLOBAL}, {".shared", SP_SHARED}, {".shared::cta", SP_SHARED}, {".shared::cluster", SP_CLUSTER}, {".local", SP_LOCAL}, {".const", SP_CONST},
       {".param", SP_PARAM}, {".param::entry", SP_PARAM}, {".param::func", SP_PARAM}};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (ws_emu_has(u, names[i].text)) return names[i].space;
@@ -241,7 +247,7 @@ static void address(struct decoder *d, struct instance *s, const struct ptx_oper
                     uint32_t *slot, int64_t *imm) {
   if (o->kind != OPD_ADDR || o->nsub != 1) ws_emu_decode_error(d, BAD, "an address in brackets is needed");
   const struct ptx_operand *base = &o->sub[0];
-  uint8_t found = space, wide = nth ? A2_WIDE : A1_WIDE;
+  uint8_t found = space, wide = nth == 2 ? A3_WIDE : nth ? A2_WIDE : A1_WIDE;
   *imm = (int64_t)o->imm;
   if (base->kind == OPD_REG) {
     uint8_t type = s->f->regs[base->reg].type;
@@ -252,12 +258,12 @@ static void address(struct decoder *d, struct instance *s, const struct ptx_oper
     *slot = use_slot(d, s, base->reg, false);
   } else {
     b->in->u |= wide;
-    *slot = ws_emu_const_slot(d, 0, 8);
     if (base->kind == OPD_SYM) *imm += (int64_t)var_address(d, s, base->sym, &found);
     else if (base->kind == OPD_INT) *imm += (int64_t)base->imm;
     else ws_emu_decode_error(d, BAD, "malformed address");
+    *slot = const_slot(d, 0, 8, base->kind == OPD_SYM && found == SP_SHARED);
     if (base->kind == OPD_SYM && space == SP_GENERIC) *imm += (int64_t)window_of(found);
-    else if (base->kind == OPD_SYM && found != space && !(space == SP_PARAM && found == SP_LOCAL))
+    else if (base->kind == OPD_SYM && found != space && !(space == SP_PARAM && found == SP_LOCAL) && !(space == SP_CLUSTER && found == SP_SHARED))
       ws_emu_decode_error(d, BAD, "'%s' does not lie in the instruction's state space", base->sym->name);
   }
   if (!nth) b->space = space == SP_PARAM && found == SP_LOCAL ? SP_LOCAL : space;
@@ -308,17 +314,18 @@ static void bind_move(struct decoder *d, struct instance *s, const struct ptx_in
     in->o[1] = sreg_slot(d, from->sreg);
   } else if (from->kind == OPD_SYM && !is_mov) { /* cvta of a variable: its generic address */
     uint64_t a = var_address(d, s, from->sym, &space) + from->imm;
-    in->o[1] = ws_emu_const_slot(d, a, width_of(type));
+    in->o[1] = const_slot(d, a, width_of(type), space == SP_SHARED);
   } else {
     in->o[1] = source(d, s, from, type, false, &bytes);
   }
 }
 
 /* ---- by pattern ---- */
+enum { MOST_X = 256 };
 struct binder {
   struct bind b;
   int scalars, addresses, ints, nx, cap_x;
-  uint32_t x[128];
+  uint32_t x[MOST_X + 2];
 };
 
 static void bind_vector(struct decoder *d, struct instance *s, struct binder *r, const struct ptx_operand *o, const struct place *pl,
@@ -332,7 +339,7 @@ static void bind_vector(struct decoder *d, struct instance *s, struct binder *r,
   }
   for (int i = 0; i < n; i++) {
     uint8_t bytes;
-    if (r->nx == 128) ws_emu_decode_error(d, BAD, "too many vector elements");
+    if (r->nx == MOST_X) ws_emu_decode_error(d, BAD, "too many vector elements");
     r->x[r->nx++] = pl->written ? dest(d, s, &e[i], type, pl->wide_ok, &bytes) : source(d, s, &e[i], type, pl->wide_ok, &bytes);
     if (i && bytes != r->b.in->w) ws_emu_decode_error(d, BAD, "the registers of a vector must have the same width");
     r->b.in->w = bytes;
@@ -349,6 +356,17 @@ static void bind_int(struct decoder *d, struct binder *r, const struct ptx_opera
   r->ints++;
 }
 
+/* A third address has its offset behind the vector operands in x, low half first. */
+static void bind_address(struct decoder *d, struct instance *s, struct binder *r, const struct ptx_operand *o, const struct place *pl, uint32_t *slot) {
+  struct inst *in = r->b.in;
+  int64_t third = 0;
+  uint8_t space = pl->space == 's' ? SP_SHARED : pl->space == 'c' ? SP_CLUSTER : pl->space == 'g' || r->addresses ? SP_GLOBAL : space_named(r->b.u);
+  address(d, s, o, &r->b, r->addresses, space, slot, r->addresses == 0 ? &in->imm : r->addresses == 1 ? &in->imm2 : &third);
+  if (r->addresses++ != 2) return;
+  r->x[r->nx++] = (uint32_t)third;
+  r->x[r->nx++] = (uint32_t)((uint64_t)third >> 32);
+}
+
 static void bind_place(struct decoder *d, struct instance *s, struct binder *r, const struct ptx_operand *o, const struct place *pl) {
   struct inst *in = r->b.in;
   uint8_t bytes, type = place_type(pl, r->b.u);
@@ -363,8 +381,10 @@ static void bind_place(struct decoder *d, struct instance *s, struct binder *r, 
   uint32_t *slot = &in->o[r->scalars++];
   switch (pl->code) {
     case '@':
-      address(d, s, o, &r->b, r->addresses, r->addresses ? SP_GLOBAL : space_named(r->b.u), slot, r->addresses ? &in->imm2 : &in->imm);
-      r->addresses++;
+      bind_address(d, s, r, o, pl, slot);
+      return;
+    case '_':
+      if (o->kind != OPD_SINK) ws_emu_decode_error(d, BAD, "the result of this form must be '_'");
       return;
     case 'L':
       if (o->kind != OPD_SYM || !o->sym || o->sym->kind != SYM_LABEL) ws_emu_decode_error(d, BAD, "a label is needed");

@@ -1,11 +1,8 @@
-/* One CTA: its memory, its warps in turn, its barriers. PTX ISA "bar, barrier". */
-#include "machine.h"
+/* One CTA: its memory, its warps at their start, its barriers. PTX ISA "bar, barrier". */
+#include "engine.h"
 #include "../src/cuda_abi.h"
 #include <stdlib.h>
 #include <string.h>
-
-enum { TURN = 4096, POLL_LIMIT = 64 };
-enum { PAUSE_AFTER = 1 << 22, PAUSE_WAITING = 1 << 16 }; /* warp instructions before other CTAs get their turn */
 
 static size_t up64(size_t n) { return (n + 63) & ~(size_t)63; }
 
@@ -49,13 +46,13 @@ static void special_registers(struct warp *w) {
     fill32(w, SR_NTID_X + d, l->block[d]);
     fill32(w, SR_CTAID_X + d, c->id[d]);
     fill32(w, SR_NCTAID_X + d, l->grid[d]);
-    fill32(w, SR_CLUSTERID_X + d, c->id[d]);
-    fill32(w, SR_NCLUSTERID_X + d, l->grid[d]);
-    fill32(w, SR_CLUSTER_CTAID_X + d, 0);
-    fill32(w, SR_CLUSTER_NCTAID_X + d, 1);
+    fill32(w, SR_CLUSTERID_X + d, c->id[d] / l->cluster[d]);
+    fill32(w, SR_NCLUSTERID_X + d, l->grid[d] / l->cluster[d]);
+    fill32(w, SR_CLUSTER_CTAID_X + d, c->id[d] % l->cluster[d]);
+    fill32(w, SR_CLUSTER_NCTAID_X + d, l->cluster[d]);
   }
-  fill32(w, SR_CLUSTER_CTARANK, 0);
-  fill32(w, SR_CLUSTER_NCTARANK, 1);
+  fill32(w, SR_CLUSTER_CTARANK, c->rank);
+  fill32(w, SR_CLUSTER_NCTARANK, l->cluster[0] * l->cluster[1] * l->cluster[2]);
   fill32(w, SR_WARPID, w->index);
   fill32(w, SR_NWARPID, 64);
   fill32(w, SR_SMID, c->linear % 132);
@@ -67,7 +64,19 @@ static void special_registers(struct warp *w) {
     uint64_t *r = ws_emu_slot(w, c->k->sreg[SR_GRIDID]);
     for (int i = 0; i < LANES; i++) r[i] = c->grid->id;
   }
-  if (c->k->sreg[SR_IS_EXPLICIT_CLUSTER] != NO_SLOT) *(uint32_t *)ws_emu_slot(w, c->k->sreg[SR_IS_EXPLICIT_CLUSTER]) = 0;
+  if (c->k->sreg[SR_IS_EXPLICIT_CLUSTER] != NO_SLOT)
+    *(uint32_t *)ws_emu_slot(w, c->k->sreg[SR_IS_EXPLICIT_CLUSTER]) = l->explicit_cluster ? ALL_LANES : 0;
+}
+
+/* Addresses of shared variables carry the CTA's rank in its cluster, as those that mapa makes do. */
+static void shared_addresses(struct warp *w) {
+  const struct kernel *k = w->cta->k;
+  for (size_t i = 0; i < k->nconsts; i++) {
+    const struct emu_const *c = &k->consts[i];
+    if (!c->shared) continue;
+    uint64_t v = c->value + (w->cta->shared_lo - k->shared_base);
+    for (uint32_t l = 0; l < LANES; l++) memcpy(w->regs + c->slot + l * c->bytes, &v, c->bytes);
+  }
 }
 
 static void start_warp(struct cta *c, uint32_t i, uint8_t *regs, uint8_t *local) {
@@ -82,11 +91,13 @@ static void start_warp(struct cta *c, uint32_t i, uint8_t *regs, uint8_t *local)
   w->npaths = 1;
   w->path[0] = (struct path){.rpc = w->rpc, .mask = w->live, .parent = -1, .state = PATH_RUN};
   memcpy(regs, c->k->image, c->k->reg_bytes);
+  if (c->rank) shared_addresses(w);
   special_registers(w);
+  w->registers = c->k->registers;
 }
 
-struct cta *ws_emu_cta_new(struct grid *g, uint64_t linear, struct fault *fault) {
-  const struct emu_launch *l = g->l;
+struct cta *ws_emu_cta_new(struct cluster *cl, uint32_t rank, const uint32_t id[3], struct fault *fault) {
+  const struct emu_launch *l = cl->grid->l;
   const struct kernel *k = l->kernel;
   uint32_t threads = l->block[0] * l->block[1] * l->block[2], nwarps = (threads + LANES - 1) / LANES;
   uint32_t shared = k->shared_dynamic - k->shared_base + l->dynamic_shared;
@@ -100,12 +111,12 @@ struct cta *ws_emu_cta_new(struct grid *g, uint64_t linear, struct fault *fault)
   }
   struct cta *c = (struct cta *)p;
   memset(p, 0, up64(sizeof *c) + up64(sizeof(struct warp) * nwarps));
-  c->grid = g;
+  c->grid = cl->grid;
+  c->cluster = cl;
   c->k = k;
-  c->linear = (uint32_t)linear;
-  c->id[0] = (uint32_t)(linear % l->grid[0]);
-  c->id[1] = (uint32_t)(linear / l->grid[0] % l->grid[1]);
-  c->id[2] = (uint32_t)(linear / l->grid[0] / l->grid[1]);
+  c->rank = rank;
+  memcpy(c->id, id, sizeof c->id);
+  c->linear = id[0] + l->grid[0] * (id[1] + l->grid[1] * id[2]);
   c->threads = threads;
   c->nwarps = nwarps;
   p += up64(sizeof *c);
@@ -113,6 +124,7 @@ struct cta *ws_emu_cta_new(struct grid *g, uint64_t linear, struct fault *fault)
   p += up64(sizeof(struct warp) * nwarps);
   c->shared = p;
   c->shared_size = shared;
+  c->shared_lo = k->shared_base | rank << RANK_SHIFT;
   memset(c->shared, 0xff, up64(shared) + 64); /* NaNs in every format, and an address out of all bounds */
   p += up64(shared) + 64;
   for (uint32_t i = 0; i < nwarps; i++, p += regs + local) {
@@ -125,6 +137,7 @@ struct cta *ws_emu_cta_new(struct grid *g, uint64_t linear, struct fault *fault)
 void ws_emu_cta_free(struct cta *c) {
   if (!c) return;
   for (uint32_t i = 0; i < c->nwarps; i++) free(c->warps[i].copies);
+  free(c->mbars);
   free(c);
 }
 
@@ -140,6 +153,7 @@ static void release(struct cta *c, struct barrier *b) {
     struct warp *w = &c->warps[__builtin_ctz(m)];
     const struct inst *in = w->waits;
     w->state = WARP_RUN;
+    c->cluster->events++;
     if (!b->red) continue;
     if (in->imm == 1) { /* popc */
       uint32_t *d = ws_emu_slot(w, in->o[0]);
@@ -189,35 +203,25 @@ int ws_emu_barrier(struct warp *w, const struct inst *in, uint32_t id, uint32_t 
   return EV_BLOCK;
 }
 
-static void warp_ended(struct cta *c) {
+bool ws_emu_warp_ended(struct cta *c) {
   for (int i = 0; i < NBARRIERS; i++)
     if (!c->bar[i].expected && complete(c, &c->bar[i])) release(c, &c->bar[i]);
+  return !threads_left(c);
 }
 
-/* ---- the warps in turn ---- */
-enum cta_event ws_emu_cta_run(struct cta *c) {
-  uint64_t start = c->executed;
-  c->polls = 0;
-  for (;;) {
-    uint32_t done = 0, ran = 0;
+/* ---- setmaxnreg: what a warp gives up, others may take. PTX ISA "setmaxnreg" ---- */
+void ws_emu_grant_registers(struct cta *c) {
+  for (bool again = true; again;) {
+    again = false;
     for (uint32_t i = 0; i < c->nwarps; i++) {
       struct warp *w = &c->warps[i];
-      done += w->state == WARP_DONE;
-      if (w->state != WARP_RUN) continue;
-      ran++;
-      int ev = ws_emu_warp_run(w, TURN);
-      if (ev == EV_FAULT) return CTA_FAULT;
-      if (w->state == WARP_DONE) {
-        done++;
-        warp_ended(c);
-      }
+      if (w->state != WARP_REGISTERS || w->wanted_registers > w->registers + c->free_registers) continue;
+      c->free_registers += w->registers;
+      c->free_registers -= w->wanted_registers;
+      w->registers = w->wanted_registers;
+      w->state = WARP_RUN;
+      c->cluster->events++;
+      again = true;
     }
-    if (done == c->nwarps) return CTA_DONE;
-    if (!ran) {
-      ws_emu_deadlock(c, WS_CUDA_ERROR_LAUNCH_TIMEOUT, "deadlock: no warp can run");
-      return CTA_FAULT;
-    }
-    uint64_t spent = c->executed - start;
-    if (spent > PAUSE_AFTER || (spent > PAUSE_WAITING && c->polls > POLL_LIMIT)) return CTA_PAUSED;
   }
 }

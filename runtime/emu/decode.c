@@ -56,6 +56,8 @@ static const struct isa_use *match(struct decoder *d, const char *name) {
     ws_emu_decode_error(d, BAD_PTX, "this form of '%s' needs .version %u.%u", u->row->mnemonic, u->row->ptx / 10u, u->row->ptx % 10u);
   if (d->m->sm < u->row->sm)
     ws_emu_decode_error(d, BAD_PTX, "this form of '%s' needs .target sm_%u", u->row->mnemonic, u->row->sm);
+  if (u->row->effects & E_ARCH && !d->m->sm_suffix)
+    ws_emu_decode_error(d, BAD_PTX, "'%s' needs .target sm_%ua", u->row->mnemonic, u->row->sm);
   d->names[at] = (struct name_cache){name, u};
   d->nnames++;
   return u;
@@ -299,7 +301,18 @@ static void report_use(void *arg, const struct reg_use *use, bool never) {
   d->k->warnings = all;
 }
 
+/* Registers of a thread when the kernel starts, where its directives fix them (PTX ISA "setmaxnreg"): a share of the SM's
+ * 64 Ki, a multiple of 8. */
+static uint32_t launch_registers(const struct ptx_func *f) {
+  const uint32_t *n = f->reqntid[0] ? f->reqntid : f->maxntid;
+  if (f->maxnreg) return (f->maxnreg + 7) & ~7u;
+  uint64_t threads = (uint64_t)n[0] * n[1] * n[2] * f->minnctapersm;
+  uint64_t share = threads ? 65536 / threads & ~7u : 0;
+  return share > 256 ? 256 : (uint32_t)share;
+}
+
 static void entry(struct decoder *d, struct ptx_func *f) {
+  d->k->registers = launch_registers(f);
   for (int i = 0; i < SR_COUNT; i++) d->k->sreg[i] = NO_SLOT;
   d->k->carry = ws_emu_new_slot(d, 1);
   lay_out_shared(d);

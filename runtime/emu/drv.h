@@ -13,7 +13,7 @@
 #define API __attribute__((visibility("default"))) ws_cu_result
 
 enum { DRV_CC_MAJOR = 9, DRV_CC_MINOR = 0, DRV_MAX_SM = 90, DRV_MAX_PTX = 91, DRV_SMS = 132, DRV_VERSION = 13000,
-       DRV_SHARED_OPTIN = 227 * 1024, DRV_SHARED_SM = 228 * 1024, DRV_SHARED_DEFAULT = 48 * 1024, DRV_MAX_THREADS = 1024 };
+       DRV_SHARED_OPTIN = 227 * 1024, DRV_SHARED_SM = 228 * 1024, DRV_SHARED_DEFAULT = 48 * 1024, DRV_MAX_THREADS = 1024, DRV_MAX_CLUSTER = 16, DRV_PORTABLE_CLUSTER = 8 };
 
 struct CUctx_st {
   struct CUctx_st *next;    /* all contexts ever made: their memory stays, so that an old handle is recognised */
@@ -31,6 +31,7 @@ struct CUfunc_st {
   struct ptx_func *f;
   struct kernel *kernel;    /* decoded at the first launch or query */
   int max_dynamic;          /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
+  bool non_portable;        /* CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED */
 };
 struct CUmod_st {
   struct CUmod_st *next;
@@ -52,7 +53,7 @@ struct drv {
   struct emu_options options;
   struct warp_stats stats;
   double kernel_seconds, core_seconds;
-  char message[2048];
+  char message[8192];
 };
 /* The emulated driver is one device for the whole process: this is its state. */
 extern struct drv ws_emu_drv __attribute__((visibility("hidden")));
@@ -69,8 +70,8 @@ bool ws_emu_disown(struct CUctx_st *c, uint64_t address, bool host);
 bool ws_emu_is_stream(const struct CUstream_st *s);     /* NULL and the two special handles are streams */
 bool ws_emu_is_function(const struct CUfunc_st *f);
 ws_cu_result ws_emu_function_kernel(struct CUfunc_st *f);
-ws_cu_result ws_emu_launch(struct CUctx_st *c, struct CUfunc_st *f, const uint32_t grid[3], const uint32_t block[3], uint32_t dynamic,
-                           void **params, void **extra);
+struct launch_shape { uint32_t grid[3], block[3], cluster[3] /* zeros: the launch gives none */, dynamic; };
+ws_cu_result ws_emu_launch(struct CUctx_st *c, struct CUfunc_st *f, const struct launch_shape *shape, void **params, void **extra);
 int ws_emu_set_option(const char *name, const char *value); /* the lock is held; 1: unknown */
 double ws_emu_now(void);
 #endif

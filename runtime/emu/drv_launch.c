@@ -51,6 +51,32 @@ static ws_cu_result check_shape(const struct CUfunc_st *f, const uint32_t grid[3
   return WS_CUDA_SUCCESS;
 }
 
+/* The cluster's shape: the launch's, or what .reqnctapercluster says. PTX ISA "Cluster Dimension Directives". */
+static ws_cu_result check_cluster(const struct CUfunc_st *f, uint32_t grid[3], const uint32_t asked[3], uint32_t cluster[3], bool *is_explicit) {
+  const struct ptx_func *p = f->f;
+  const char *name = p->sym->name;
+  bool required = p->reqncluster[0];
+  *is_explicit = asked[0] || required || p->explicit_cluster;
+  if (p->explicit_cluster && !asked[0] && !required)
+    return ws_emu_say(WS_CUDA_ERROR_INVALID_CLUSTER_SIZE, "kernel '%s': .explicitcluster, but the launch gives no cluster", name);
+  for (int i = 0; i < 3; i++) {
+    cluster[i] = asked[0] ? asked[i] : required ? p->reqncluster[i] : 1;
+    if (required && asked[0] && asked[i] != p->reqncluster[i])
+      return ws_emu_say(WS_CUDA_ERROR_INVALID_CLUSTER_SIZE, "kernel '%s': .reqnctapercluster %u,%u,%u but the launch has %u,%u,%u", name,
+                        p->reqncluster[0], p->reqncluster[1], p->reqncluster[2], asked[0], asked[1], asked[2]);
+    if (p->blocks_are_clusters) grid[i] *= cluster[i];
+    if (!cluster[i] || cluster[i] > DRV_MAX_CLUSTER || grid[i] % cluster[i])
+      return ws_emu_say(WS_CUDA_ERROR_INVALID_CLUSTER_SIZE, "kernel '%s': a grid of %u,%u,%u does not divide into clusters of %u,%u,%u", name, grid[0],
+                        grid[1], grid[2], cluster[0], cluster[1], cluster[2]);
+  }
+  uint32_t n = cluster[0] * cluster[1] * cluster[2], most = f->non_portable ? DRV_MAX_CLUSTER : DRV_PORTABLE_CLUSTER;
+  if (n > most || (p->maxclusterrank && n > p->maxclusterrank))
+    return ws_emu_say(WS_CUDA_ERROR_INVALID_CLUSTER_SIZE, "kernel '%s': a cluster of %u CTAs: at most %u are allowed%s", name, n,
+                      p->maxclusterrank && p->maxclusterrank < most ? p->maxclusterrank : most,
+                      f->non_portable ? "" : " (CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED raises this)");
+  return WS_CUDA_SUCCESS;
+}
+
 static void add_stats(const struct warp_stats *s, double seconds, double core) {
   struct warp_stats *t = &ws_emu_drv.stats;
   t->instructions += s->instructions;
@@ -61,23 +87,28 @@ static void add_stats(const struct warp_stats *s, double seconds, double core) {
   t->flops += s->flops;
   t->exponentials += s->exponentials;
   t->barriers += s->barriers;
+  t->async += s->async;
+  t->delayed += s->delayed;
+  t->reordered += s->reordered;
   ws_emu_drv.kernel_seconds += seconds;
   ws_emu_drv.core_seconds += core;
 }
 
-ws_cu_result ws_emu_launch(struct CUctx_st *c, struct CUfunc_st *f, const uint32_t grid[3], const uint32_t block[3], uint32_t dynamic,
-                           void **params, void **extra) {
+ws_cu_result ws_emu_launch(struct CUctx_st *c, struct CUfunc_st *f, const struct launch_shape *shape, void **params, void **extra) {
+  struct emu_launch l = {.dynamic_shared = shape->dynamic, .options = ws_emu_drv.options};
   ws_cu_result r = ws_emu_function_kernel(f);
   if (r) return r;
-  if ((r = check_shape(f, grid, block, dynamic))) return r;
+  memcpy(l.grid, shape->grid, sizeof l.grid);
+  memcpy(l.block, shape->block, sizeof l.block);
+  if ((r = check_shape(f, l.grid, l.block, l.dynamic_shared))) return r;
+  if ((r = check_cluster(f, l.grid, shape->cluster, l.cluster, &l.explicit_cluster))) return r;
   uint8_t *bytes = gather_params(f->f, params, extra, &r);
   if (r) {
     free(bytes);
     return ws_emu_say(r, "kernel '%s': its %u parameters were not passed", f->f->sym->name, f->f->nparams);
   }
-  struct emu_launch l = {.kernel = f->kernel, .dynamic_shared = dynamic, .params = bytes, .options = ws_emu_drv.options};
-  memcpy(l.grid, grid, sizeof l.grid);
-  memcpy(l.block, block, sizeof l.block);
+  l.kernel = f->kernel;
+  l.params = bytes;
   struct warp_stats stats = {0};
   struct fault *fault = calloc(1, sizeof *fault);
   double core = 0, start = ws_emu_now();
@@ -93,30 +124,35 @@ ws_cu_result ws_emu_launch(struct CUctx_st *c, struct CUfunc_st *f, const uint32
   return r;
 }
 
-static ws_cu_result launch(struct CUfunc_st *f, const uint32_t grid[3], const uint32_t block[3], uint32_t dynamic, struct CUstream_st *stream,
-                           void **params, void **extra) {
+static ws_cu_result launch(struct CUfunc_st *f, const struct launch_shape *shape, struct CUstream_st *stream, void **params, void **extra) {
   struct CUctx_st *c;
   ws_cu_result r = ws_emu_enter_work(&c);
   if (r) return r;
   if (!ws_emu_is_function(f) || !ws_emu_is_stream(stream)) return ws_emu_leave(WS_CUDA_ERROR_INVALID_HANDLE);
-  return ws_emu_leave(ws_emu_launch(c, f, grid, block, dynamic, params, extra));
+  return ws_emu_leave(ws_emu_launch(c, f, shape, params, extra));
 }
 
 API cuLaunchKernel(struct CUfunc_st *function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z, unsigned int block_x,
                    unsigned int block_y, unsigned int block_z, unsigned int shared_bytes, struct CUstream_st *stream, void **params, void **extra) {
-  return launch(function, (uint32_t[3]){grid_x, grid_y, grid_z}, (uint32_t[3]){block_x, block_y, block_z}, shared_bytes, stream, params, extra);
+  struct launch_shape shape = {.grid = {grid_x, grid_y, grid_z}, .block = {block_x, block_y, block_z}, .dynamic = shared_bytes};
+  return launch(function, &shape, stream, params, extra);
 }
 
 API cuLaunchKernelEx(const struct ws_cu_launch_config *config, struct CUfunc_st *function, void **params, void **extra) {
   if (!config || (config->nattrs && !config->attrs)) return WS_CUDA_ERROR_INVALID_VALUE;
+  struct launch_shape shape = {.grid = {config->grid_x, config->grid_y, config->grid_z},
+                               .block = {config->block_x, config->block_y, config->block_z}, .dynamic = config->shared_bytes};
   for (unsigned int i = 0; i < config->nattrs; i++) {
     const struct ws_cu_launch_attribute *a = &config->attrs[i];
-    if (a->id == WS_CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION && (a->value.cluster_dim.x > 1 || a->value.cluster_dim.y > 1 || a->value.cluster_dim.z > 1))
-      return WS_CUDA_ERROR_NOT_SUPPORTED;
+    if (a->id == WS_CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
+      shape.cluster[0] = a->value.cluster_dim.x;
+      shape.cluster[1] = a->value.cluster_dim.y;
+      shape.cluster[2] = a->value.cluster_dim.z;
+      if (!shape.cluster[0] || !shape.cluster[1] || !shape.cluster[2]) return WS_CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    }
     if (a->id == WS_CU_LAUNCH_ATTRIBUTE_COOPERATIVE && a->value.cooperative) return WS_CUDA_ERROR_NOT_SUPPORTED;
   }
-  return launch(function, (uint32_t[3]){config->grid_x, config->grid_y, config->grid_z},
-                (uint32_t[3]){config->block_x, config->block_y, config->block_z}, config->shared_bytes, config->stream, params, extra);
+  return launch(function, &shape, config->stream, params, extra);
 }
 
 /* ---- wsemu.h ---- */
@@ -128,7 +164,8 @@ EXPORT int wsemuGetStats(struct wsemu_stats *s) {
   *s = (struct wsemu_stats){.size = s->size, .warp_instructions = t->instructions, .global_bytes_read = t->global_read,
                             .global_bytes_written = t->global_written, .shared_bytes_read = t->shared_read,
                             .shared_bytes_written = t->shared_written, .tensor_flops = t->flops, .exponentials = t->exponentials,
-                            .barrier_waits = t->barriers, .kernel_seconds = ws_emu_drv.kernel_seconds, .core_seconds = ws_emu_drv.core_seconds};
+                            .barrier_waits = t->barriers, .async_operations = t->async,
+                            .async_delayed = t->delayed, .async_reordered = t->reordered, .kernel_seconds = ws_emu_drv.kernel_seconds, .core_seconds = ws_emu_drv.core_seconds};
   pthread_mutex_unlock(&ws_emu_drv.lock);
   return 0;
 }

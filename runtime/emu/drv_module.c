@@ -221,6 +221,7 @@ API cuFuncGetAttribute(int *value, unsigned int attribute, struct CUfunc_st *fun
     case WS_CU_FUNC_ATTRIBUTE_BINARY_VERSION: *value = 10 * DRV_CC_MAJOR + DRV_CC_MINOR; break;
     case WS_CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: *value = dynamic_limit(function); break;
     case WS_CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: *value = -1; break;
+    case WS_CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED: *value = function->non_portable; break;
     default: break;
   }
   return ws_emu_leave(WS_CUDA_SUCCESS);
@@ -237,6 +238,7 @@ API cuFuncSetAttribute(struct CUfunc_st *function, unsigned int attribute, int v
     if (value < 0 || value > DRV_SHARED_OPTIN - fixed) return ws_emu_leave(WS_CUDA_ERROR_INVALID_VALUE);
     function->max_dynamic = value;
   }
+  if (attribute == WS_CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED) function->non_portable = value != 0;
   return ws_emu_leave(WS_CUDA_SUCCESS);
 }
 

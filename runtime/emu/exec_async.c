@@ -1,7 +1,8 @@
 /* PTX ISA "Data Movement and Conversion Instructions": cp.async and its groups.
  *
  * A copy either happens when it is issued or, after its destination has been poisoned, when a wait covers its group:
- * the schedule option decides, a group at a time. Groups are counted for each thread. */
+ * the schedule option decides, a group at a time. Groups are counted for each thread. An arrival that waits for copies is
+ * an agent (engine.h). */
 #include "address.h"
 #include <stdlib.h>
 
@@ -17,7 +18,7 @@ static bool at_once(const struct warp *w, uint32_t group) {
   return h >> 40 & 1;
 }
 
-static inline uint8_t *shared_at(const struct warp *w, uint32_t address) { return w->cta->shared + (address - w->cta->k->shared_base); }
+static inline uint8_t *shared_at(const struct warp *w, uint32_t address) { return w->cta->shared + (address - w->cta->shared_lo); }
 
 static void perform(const struct warp *w, const struct copy *c, int i) {
   uint8_t *to = shared_at(w, c->dst[i]);
@@ -42,9 +43,10 @@ static int prepare(struct warp *w, const struct inst *in, struct copy *c) {
   const struct cta *cta = w->cta;
   lane_addresses(w, in->o[0], in->u & A1_WIDE, in->imm, dst);
   lane_addresses(w, in->o[1], true, in->imm2, c->src);
-  uint32_t bad = outside(w, dst, cta->k->shared_base, (uint64_t)cta->k->shared_base + cta->shared_size, bytes);
+  uint32_t bad = outside(w, dst, cta->shared_lo, (uint64_t)cta->shared_lo + cta->shared_size, bytes);
   if (bad) return ws_emu_bad_address(w, in, __builtin_ctz(bad), SP_SHARED, dst[__builtin_ctz(bad)], bytes, true);
   c->bytes = (uint8_t)bytes;
+  c->number = w->copies_issued++;
   c->in = in;
   c->mask = w->mask;
   for (int i = 0; i < LANES; i++) c->dst[i] = (uint32_t)dst[i];
@@ -127,6 +129,53 @@ static void complete(struct warp *w, uint64_t keep, bool all) {
   w->ncopies = left;
 }
 
+/* ---- cp.async.mbarrier.arrive: an arrival once the copies that a thread has issued so far are there ---- */
+struct arrival {
+  uint32_t mask;
+  uint64_t before; /* copies with lower numbers */
+  struct mbar_ref to[LANES];
+};
+
+static enum agent_step arrive(struct agent *a) {
+  struct arrival *v = (struct arrival *)(void *)a->payload;
+  struct warp *w = a->who.w;
+  size_t left = 0;
+  for (size_t k = 0; k < w->ncopies; k++) {
+    struct copy *c = &w->copies[k];
+    uint32_t due = c->number < v->before ? c->mask & v->mask : 0;
+    for (uint32_t m = due; m; m &= m - 1) perform(w, c, __builtin_ctz(m));
+    c->mask &= ~due;
+    if (c->mask && left++ != k) w->copies[left - 1] = *c;
+  }
+  w->ncopies = left;
+  for (uint32_t m = v->mask; m; m &= m - 1) {
+    struct who who = {w, a->who.in, __builtin_ctz(m)};
+    if (ws_emu_mbar_arrive(who, v->to[who.lane], 1) != EV_NEXT) return AGENT_FAULT;
+  }
+  return AGENT_DONE;
+}
+
+/* in->imm2: .noinc, without which the arrival does not count among those that the barrier expects */
+HANDLER(mbarrier_arrive) {
+  uint64_t at[LANES];
+  struct agent *a = ws_emu_agent_new(WHO(w, in, __builtin_ctz(w->mask)), sizeof(struct arrival), arrive);
+  if (!a) return EV_FAULT;
+  struct arrival *v = (struct arrival *)(void *)a->payload;
+  *v = (struct arrival){.mask = w->mask, .before = w->copies_issued};
+  lane_addresses(w, in->o[0], in->u & A1_WIDE, in->imm, at);
+  for (uint32_t m = w->mask; m; m &= m - 1) {
+    struct who who = {w, in, __builtin_ctz(m)};
+    uint32_t address = 0;
+    if (!own_shared(who, at[who.lane], (enum ptx_space)(in->u >> 4), 8, &address) || !ws_emu_mbar_at(who, address, &v->to[who.lane]) ||
+        (!in->imm2 && ws_emu_mbar_add_pending(who, v->to[who.lane]) != EV_NEXT)) {
+      free(a);
+      return EV_FAULT;
+    }
+    a->signal = v->to[who.lane];
+  }
+  return ws_emu_agent_issue(a);
+}
+
 HANDLER(wait_group) {
   complete(w, (uint64_t)in->imm, false);
   return EV_NEXT;
@@ -139,6 +188,11 @@ HANDLER(wait_all) {
 emu_fn *LEVELLED(ws_emu_resolve_async)(struct bind *b) {
   const struct isa_use *u = b->u;
   struct inst *in = b->in;
+  if (ws_emu_has(u, ".arrive")) {
+    in->u |= (uint8_t)(b->space << 4);
+    in->imm2 = ws_emu_has(u, ".noinc");
+    return mbarrier_arrive;
+  }
   if (ws_emu_has(u, ".commit_group")) return commit_group;
   if (ws_emu_has(u, ".wait_all")) return wait_all;
   if (ws_emu_has(u, ".wait_group")) return in->imm < 0 ? NULL : wait_group;

@@ -1,7 +1,7 @@
-/* A launch: CTAs on worker threads. A CTA that has run long, or seems to wait for another one, goes to the end of the
- * queue, so that CTAs not yet started get their turn however few threads there are. */
+/* A launch: clusters on worker threads. A cluster that has run long, or seems to wait for another one, goes to the end of
+ * the queue, so that those not yet started get their turn however few threads there are. */
 #define _GNU_SOURCE
-#include "machine.h"
+#include "engine.h"
 #include "../src/cuda_abi.h"
 #include <pthread.h>
 #include <sched.h>
@@ -13,8 +13,8 @@
 struct grid_run {
   struct grid g;
   pthread_mutex_t lock;
-  struct cta *first, **last; /* paused CTAs, in order */
-  uint64_t next, active;     /* CTAs not yet started; running now */
+  struct cluster *first, **last; /* paused clusters, in order */
+  uint64_t next, active;     /* clusters not yet started; running now */
   struct warp_stats total;
   double core_seconds;
   struct fault fault;        /* of the CTA with the lowest number */
@@ -33,15 +33,15 @@ static double thread_time(void) { /* what this thread spent on a processor, howe
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* A new CTA while there are any, else the one that was paused first. */
-static struct cta *take(struct grid_run *r, struct fault *fault, uint64_t *linear, bool *finished) {
-  struct cta *c = NULL;
+/* A new cluster while there are any, else the one that was paused first. */
+static struct cluster *take(struct grid_run *r, struct fault *fault, uint64_t *number, bool *finished) {
+  struct cluster *c = NULL;
   bool fresh = false;
   pthread_mutex_lock(&r->lock);
-  *finished = r->fault.code || (!r->active && !r->first && r->next == r->g.ctas);
-  if (!*finished && r->next < r->g.ctas) {
+  *finished = r->fault.code || (!r->active && !r->first && r->next == r->g.clusters);
+  if (!*finished && r->next < r->g.clusters) {
     fresh = true;
-    *linear = r->next++;
+    *number = r->next++;
     r->active++;
   } else if (!*finished && r->first) {
     c = r->first;
@@ -50,7 +50,7 @@ static struct cta *take(struct grid_run *r, struct fault *fault, uint64_t *linea
     r->active++;
   }
   pthread_mutex_unlock(&r->lock);
-  return fresh ? ws_emu_cta_new(&r->g, *linear, fault) : c;
+  return fresh ? ws_emu_cluster_new(&r->g, *number, fault) : c;
 }
 
 static void add_stats(struct warp_stats *to, const struct cta *c) {
@@ -64,6 +64,9 @@ static void add_stats(struct warp_stats *to, const struct cta *c) {
     to->flops += s->flops;
     to->exponentials += s->exponentials;
     to->barriers += s->barriers;
+    to->async += s->async;
+    to->delayed += s->delayed;
+    to->reordered += s->reordered;
   }
 }
 
@@ -74,24 +77,24 @@ static void keep_fault(struct grid_run *r, const struct fault *f, uint64_t cta) 
   }
 }
 
-static void put_back(struct grid_run *r, struct cta *c, enum cta_event ev) {
+static void put_back(struct grid_run *r, struct cluster *c, enum cluster_event ev) {
   pthread_mutex_lock(&r->lock);
   r->active--;
-  if (ev == CTA_PAUSED && r->g.deadline > 0 && now() > r->g.deadline) {
+  if (ev == CLUSTER_PAUSED && r->g.deadline > 0 && now() > r->g.deadline) {
     ws_emu_deadlock(c, WS_CUDA_ERROR_LAUNCH_TIMEOUT, "the watchdog ended the launch");
-    ev = CTA_FAULT;
+    ev = CLUSTER_FAULT;
   }
-  if (ev == CTA_PAUSED && !r->fault.code) {
+  if (ev == CLUSTER_PAUSED && !r->fault.code) {
     c->next = NULL;
     *r->last = c;
     r->last = &c->next;
     pthread_mutex_unlock(&r->lock);
     return;
   }
-  add_stats(&r->total, c);
-  if (ev == CTA_FAULT) keep_fault(r, &c->fault, c->linear);
+  for (uint32_t i = 0; i < c->n; i++) add_stats(&r->total, c->cta[i]);
+  if (ev == CLUSTER_FAULT) keep_fault(r, &c->faulted->fault, c->faulted->linear);
   pthread_mutex_unlock(&r->lock);
-  ws_emu_cta_free(c);
+  ws_emu_cluster_free(c);
 }
 
 static void *work(void *arg) {
@@ -100,18 +103,18 @@ static void *work(void *arg) {
   for (;;) {
     struct fault fault = {0};
     bool finished = false;
-    uint64_t linear = 0;
-    struct cta *c = take(r, &fault, &linear, &finished);
+    uint64_t number = 0;
+    struct cluster *c = take(r, &fault, &number, &finished);
     if (finished) break;
     if (c) {
-      put_back(r, c, ws_emu_cta_run(c));
+      put_back(r, c, ws_emu_cluster_run(c));
     } else if (fault.code) {
       pthread_mutex_lock(&r->lock);
       r->active--;
-      keep_fault(r, &fault, linear);
+      keep_fault(r, &fault, number);
       pthread_mutex_unlock(&r->lock);
     } else {
-      sched_yield(); /* the last CTAs run on other threads */
+      sched_yield(); /* the last clusters run on other threads */
       nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
     }
   }
@@ -125,13 +128,14 @@ int ws_emu_run_grid(const struct emu_launch *l, struct warp_stats *total, double
   static _Atomic uint64_t launches; /* %gridid: unique in the process */
   struct grid_run *r = calloc(1, sizeof *r);
   if (!r) return WS_CUDA_ERROR_OUT_OF_MEMORY;
-  r->g = (struct grid){.l = l, .id = ++launches, .ctas = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2], .run = r};
+  r->g = (struct grid){.l = l, .id = ++launches, .run = r};
+  r->g.clusters = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2] / (l->cluster[0] * l->cluster[1] * l->cluster[2]);
   if (l->options.watchdog > 0) r->g.deadline = now() + l->options.watchdog;
   r->last = &r->first;
   pthread_mutex_init(&r->lock, NULL);
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
   uint64_t threads = l->options.threads ? l->options.threads : cores > 0 ? (uint64_t)cores : 1;
-  if (threads > r->g.ctas) threads = r->g.ctas;
+  if (threads > r->g.clusters) threads = r->g.clusters;
   if (threads > 256) threads = 256;
   pthread_t id[256];
   uint64_t started = 0;
@@ -139,10 +143,10 @@ int ws_emu_run_grid(const struct emu_launch *l, struct warp_stats *total, double
   work(r); /* this thread is one of the workers */
   for (uint64_t i = 0; i < started; i++) pthread_join(id[i], NULL);
   while (r->first) {
-    struct cta *c = r->first;
+    struct cluster *c = r->first;
     r->first = c->next;
-    add_stats(&r->total, c);
-    ws_emu_cta_free(c);
+    for (uint32_t i = 0; i < c->n; i++) add_stats(&r->total, c->cta[i]);
+    ws_emu_cluster_free(c);
   }
   *total = r->total;
   *core_seconds = r->core_seconds;

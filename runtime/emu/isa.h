@@ -11,9 +11,11 @@
  *   [=] CODE [w] [{n} | *] [|p] [?]
  *   =  written, else read     CODE  0..3 a register of that type (or an immediate)  b 32 bits  h 16 bits  q 64 bits
  *   p  predicate              W     twice the width of type 0                       #  an integer constant
- *   @  an address             L     label   F  function   (  argument list          T  target list
+ *   _  must be _              i     a small constant, packed into imm                A  wgmma's A: a descriptor or {4}
+ *   @  an address: @s @c @g in shared::cta, shared::cluster, global, else in the space among the modifiers
+ *   L     label   F  function   (  argument list          T  target list
  *   w  any register at least as wide as the type (PTX ISA "Operand Size Exceeding Instruction-Type Size")
- *   {n} vector of n   * vector of the .v2/.v4/.v8 modifier, or one   |p  may name a second, predicate, result   ?  optional
+ *   {n} vector of n   {D} of wgmma's accumulators   * vector of the .v2/.v4/.v8 modifier, or one   |p  may name a second, predicate, result   ?  optional
  */
 #ifndef WS_EMU_ISA_H
 #define WS_EMU_ISA_H
@@ -29,11 +31,12 @@ enum isa_effect {
   E_WARP = 32,    /* exchanges data between lanes */
   E_BRANCH = 64,  /* may change the program counter */
   E_END = 128,    /* ends threads */
-  E_ALIGNED = 256 /* all threads of the warp must execute it together (.aligned, also where implied) */
+  E_ALIGNED = 256, /* all threads of the warp must execute it together (.aligned, also where implied) */
+  E_ARCH = 512    /* architecture-specific: the target needs its suffix */
 };
 
 enum isa_family { FAM_CONTROL, FAM_INT, FAM_FLOAT, FAM_HALF, FAM_CMP, FAM_MOVE, FAM_CVT, FAM_MEM, FAM_ATOM, FAM_ASYNC, FAM_WARP, FAM_SYNC,
-                  FAM_MATRIX, FAM_COUNT };
+                  FAM_MATRIX, FAM_MBAR, FAM_CLUSTER, FAM_COUNT };
 
 struct isa_row {
   const char *mnemonic, *modifiers, *operands;

@@ -1,6 +1,6 @@
 /* The machine: decoded kernels, warps, CTAs, grids.
  *
- *   ptx.h --decode.c--> struct kernel --grid.c--> CTAs on worker threads --cta.c--> warps in turn --warp.c--> handlers
+ *   ptx.h --decode.c--> struct kernel --grid.c--> clusters on worker threads --cluster.c, cta.c--> warps in turn --warp.c--> handlers
  *
  * A register is 32 lanes side by side in its warp's register file, so that a handler is a loop over lanes that the
  * compiler turns into vector code; a predicate is a 32-bit mask. Constants and special registers have register slots
@@ -36,7 +36,7 @@ typedef int emu_fn(struct warp *w, const struct inst *in);
 
 enum inst_flag { F_GUARD = 1, F_GUARD_NOT = 2, F_ALIGNED = 4, F_SRC_NOT = 8 /* the source predicate is negated */,
                  F_ANY_PC = 16 /* lanes may gather from different instructions of this kind */ };
-enum { A1_WIDE = 1, A2_WIDE = 2 }; /* in `u`: the base register of the first, second address has 64 bits */
+enum { A1_WIDE = 1, A2_WIDE = 2, A3_WIDE = 4 }; /* in `u`: the base register of the first, second, third address has 64 bits */
 struct inst {
   emu_fn *fn;
   const uint32_t *x;   /* slots of vector operands, in the order of the operand pattern */
@@ -53,7 +53,7 @@ struct inst_src { /* where a decoded instruction comes from */
   const struct isa_row *row;
 };
 
-struct emu_const { uint32_t slot; uint8_t bytes; uint64_t value; };
+struct emu_const { uint32_t slot; uint8_t bytes; bool shared; uint64_t value; }; /* shared: plus the first address's rank bits */
 struct kernel {
   struct ws_emu_pool pool;
   const struct ptx_module *m;
@@ -67,6 +67,7 @@ struct kernel {
   uint8_t *image;               /* the register file of a warp that starts: constants, the rest poisoned */
   uint32_t sreg[SR_COUNT];      /* slots, NO_SLOT when not used */
   uint32_t carry;               /* slot of the condition code */
+  uint32_t registers;           /* a thread's at the start, for setmaxnreg; 0 = the kernel does not fix them */
   uint32_t local_bytes;         /* a thread's local memory */
   uint32_t shared_base, shared_static; /* first address and bytes of static shared memory */
   uint32_t shared_dynamic;      /* address of dynamic shared memory */
@@ -89,19 +90,20 @@ struct path { /* lanes that run together; paths of a warp form a tree, parents w
   int16_t parent;
   uint8_t kids, state; /* enum path_state */
 };
-enum path_state { PATH_FREE, PATH_RUN, PATH_JOIN, PATH_SYNC };
-enum warp_state { WARP_RUN, WARP_BARRIER, WARP_STUCK, WARP_DONE };
+enum path_state { PATH_FREE, PATH_RUN, PATH_JOIN, PATH_SYNC, PATH_WAIT /* for an mbarrier */ };
+enum warp_state { WARP_RUN, WARP_BARRIER, WARP_STUCK, WARP_DONE, WARP_MBAR, WARP_CLUSTER, WARP_REGISTERS, WARP_GROUP };
 
 struct copy { /* a cp.async in flight */
   uint32_t mask, group;             /* lanes not yet done; number of the group, counted a lane */
   uint8_t bytes;
   uint32_t dst[LANES], count[LANES]; /* shared offset, bytes to read (the rest is zero) */
-  uint64_t src[LANES];
+  uint64_t src[LANES], number;      /* number: in the order of issue */
   const struct inst *in;
 };
 
 struct warp_stats {
   uint64_t instructions, global_read, global_written, shared_read, shared_written, flops, exponentials, barriers;
+  uint64_t async, delayed, reordered; /* operations issued; not performed at issue; begun before an older one */
 };
 
 struct warp {
@@ -120,7 +122,13 @@ struct warp {
   uint32_t barrier;         /* the barrier it waits at */
   struct copy *copies;
   size_t ncopies, cap_copies;
+  uint64_t copies_issued;
   uint32_t groups[LANES];   /* groups committed */
+  uint32_t bulk_groups[LANES];
+  bool expired;             /* the next wait for an mbarrier fails instead of blocking */
+  bool cluster_open;        /* has arrived at the cluster's barrier and not waited */
+  uint32_t cluster_phase;   /* ends the wait */
+  uint32_t registers, wanted_registers; /* setmaxnreg: of each thread */
   struct warp_stats stats;
 };
 
@@ -133,14 +141,20 @@ struct barrier {
 };
 struct fault {
   int code; /* a CUDA result, 0 = none */
-  char msg[1536];
+  char msg[6000];
 };
 struct cta {
   struct grid *grid;
+  struct cluster *cluster;
   const struct kernel *k;
-  uint32_t id[3], linear, threads, nwarps;
+  uint32_t id[3], rank, linear, threads, nwarps;
+  bool done;
   uint8_t *shared;
   uint32_t shared_size;
+  uint32_t shared_lo; /* the first address: the kernel's, with the CTA's rank in the cluster above */
+  struct mbar *mbars;
+  uint32_t nmbars, cap_mbars;
+  uint32_t free_registers; /* setmaxnreg: given up by warps, a thread's worth each */
   struct barrier bar[NBARRIERS];
   struct warp *warps;
   void *memory;      /* registers, shared and local memory in one piece */
@@ -148,7 +162,6 @@ struct cta {
   uint64_t executed; /* warp instructions */
   uint32_t polls;    /* volatile and acquire loads and atomics since the last turn: signs of waiting for another CTA */
   struct fault fault;
-  struct cta *next;
 };
 
 enum emu_schedule { SCHED_EARLY, SCHED_LATE, SCHED_RANDOM };
@@ -163,13 +176,14 @@ struct emu_options {
 
 struct emu_launch {
   const struct kernel *kernel;
-  uint32_t grid[3], block[3], dynamic_shared;
+  uint32_t grid[3], block[3], cluster[3], dynamic_shared;
+  bool explicit_cluster;
   const uint8_t *params; /* param_bytes */
   struct emu_options options;
 };
 struct grid {
   const struct emu_launch *l;
-  uint64_t id, ctas;
+  uint64_t id, clusters;
   double deadline;
   struct grid_run *run;
 };
@@ -178,10 +192,10 @@ struct grid {
 int ws_emu_run_grid(const struct emu_launch *l, struct warp_stats *total, double *core_seconds, struct fault *fault);
 
 /* cta.c */
-struct cta *ws_emu_cta_new(struct grid *g, uint64_t linear, struct fault *fault);
+struct cta *ws_emu_cta_new(struct cluster *cl, uint32_t rank, const uint32_t id[3], struct fault *fault);
 void ws_emu_cta_free(struct cta *c);
-enum cta_event { CTA_DONE, CTA_PAUSED, CTA_FAULT };
-enum cta_event ws_emu_cta_run(struct cta *c);
+bool ws_emu_warp_ended(struct cta *c); /* true: it was the last one */
+void ws_emu_grant_registers(struct cta *c); /* to warps that wait for them, as far as there are */
 int ws_emu_barrier(struct warp *w, const struct inst *in, uint32_t id, uint32_t count, bool wait, int red, uint32_t pred);
 
 /* warp.c: lanes and paths */
@@ -200,7 +214,7 @@ int ws_emu_fault(struct warp *w, const struct inst *in, int lane, int code, cons
     __attribute__((format(printf, 5, 6)));
 int ws_emu_bad_address(struct warp *w, const struct inst *in, int lane, enum ptx_space space, uint64_t address, uint32_t bytes,
                        bool write);
-void ws_emu_deadlock(struct cta *c, int code, const char *headline);
+void ws_emu_deadlock(struct cluster *cl, int code, const char *headline);
 
 static inline void *ws_emu_slot(const struct warp *w, uint32_t slot) { return w->regs + slot; }
 #endif

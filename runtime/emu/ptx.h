@@ -35,7 +35,8 @@ struct ptx_type_info {
 extern const struct ptx_type_info ws_emu_types[T_COUNT];
 
 /* ---- state spaces ---- */
-enum ptx_space { SP_GENERIC, SP_REG, SP_GLOBAL, SP_SHARED, SP_CONST, SP_LOCAL, SP_PARAM };
+enum ptx_space { SP_GENERIC, SP_REG, SP_GLOBAL, SP_SHARED, SP_CONST, SP_LOCAL, SP_PARAM,
+                 SP_CLUSTER /* shared memory of any CTA of the cluster */ };
 
 /* ---- special registers: X(NAME, text, type, fixed: a slot filled when the warp starts) ---- */
 #define PTX_SREGS(X)                                                                                                  \
@@ -154,7 +155,8 @@ struct ptx_func {
   struct ptx_sym *vars;            /* shared, local and param variables declared in the body, chained by `all` */
   uint32_t nvars;                  /* these and the param-space parameters and results, numbered by `id` */
   uint32_t reqntid[3], maxntid[3], reqncluster[3]; /* 0 = not given */
-  uint32_t minnctapersm, maxnreg;
+  uint32_t minnctapersm, maxnreg, maxclusterrank;
+  bool explicit_cluster, blocks_are_clusters;
 };
 struct ptx_file {
   uint32_t index;

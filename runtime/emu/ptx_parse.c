@@ -228,8 +228,9 @@ static void performance_directives(struct parser *ps, struct ptx_func *f) {
     else if (ws_emu_accept(ps, ".minnctapersm")) f->minnctapersm = (uint32_t)ws_emu_const_u32(ps, ".minnctapersm", UINT32_MAX);
     else if (ws_emu_accept(ps, ".maxnctapersm")) ws_emu_const_u32(ps, ".maxnctapersm", UINT32_MAX);
     else if (ws_emu_accept(ps, ".maxnreg")) f->maxnreg = (uint32_t)ws_emu_const_u32(ps, ".maxnreg", UINT32_MAX);
-    else if (ws_emu_accept(ps, ".maxclusterrank")) ws_emu_const_u32(ps, ".maxclusterrank", UINT32_MAX);
-    else if (ws_emu_accept(ps, ".explicitcluster") || ws_emu_accept(ps, ".blocksareclusters")) continue;
+    else if (ws_emu_accept(ps, ".maxclusterrank")) f->maxclusterrank = (uint32_t)ws_emu_const_u32(ps, ".maxclusterrank", UINT32_MAX);
+    else if (ws_emu_accept(ps, ".explicitcluster")) f->explicit_cluster = true;
+    else if (ws_emu_accept(ps, ".blocksareclusters")) f->blocks_are_clusters = true;
     else if (ws_emu_accept(ps, ".noreturn")) f->noreturn = true;
     else if (ws_emu_accept(ps, ".abi_preserve") || ws_emu_accept(ps, ".abi_preserve_control")) ws_emu_const_u32(ps, "a count", UINT32_MAX);
     else if (ws_emu_accept(ps, ".unique")) continue;

@@ -4,7 +4,7 @@
  * point (cfg.c) and makes one path for each side. One path runs at a time; when it waits for lanes of another one (a
  * warp-level synchronisation, an .aligned instruction) or spins for long, the next path takes its turn, and lanes that
  * have reached a reconvergence point may go on without the others: lanes of one warp may wait for each other. */
-#include "machine.h"
+#include "engine.h"
 #include "../src/cuda_abi.h"
 #include <string.h>
 
@@ -51,6 +51,7 @@ static bool part_join(struct warp *w) {
 
 /* The next path that can run, after the current one in cyclic order. The current path must be saved or gone. */
 static int pick(struct warp *w) {
+  bool waits = false;
   do {
     for (unsigned k = 1; k <= MAX_PATHS; k++) {
       uint8_t i = (uint8_t)((w->cur + k) % MAX_PATHS);
@@ -58,10 +59,40 @@ static int pick(struct warp *w) {
         load_path(w, i);
         return EV_JUMP;
       }
+      waits |= w->path[i].state == PATH_WAIT;
     }
-  } while (part_join(w));
-  w->state = WARP_STUCK;
+  } while (!waits && part_join(w)); /* while a path waits for an mbarrier, the others rather wait for it */
+  w->state = waits ? WARP_MBAR : WARP_STUCK;
   return EV_BLOCK;
+}
+
+int ws_emu_path_wait(struct warp *w, const struct inst *in) {
+  save_path(w);
+  w->path[w->cur].state = PATH_WAIT;
+  w->waits = in;
+  if (w->npaths > 1) return pick(w);
+  w->state = WARP_MBAR;
+  return EV_BLOCK;
+}
+
+void ws_emu_wake(struct warp *w) {
+  if (w->npaths == 1) {
+    if (w->path[w->cur].state == PATH_WAIT) w->path[w->cur].state = PATH_RUN;
+    if (w->state == WARP_MBAR) w->state = WARP_RUN;
+    return;
+  }
+  for (unsigned i = 0; i < MAX_PATHS; i++)
+    if (w->path[i].state == PATH_WAIT) w->path[i].state = PATH_RUN;
+  if (w->state != WARP_MBAR) return;
+  w->state = WARP_RUN;
+  pick(w);
+}
+
+bool ws_emu_part(struct warp *w) {
+  if (!part_join(w)) return false;
+  w->state = WARP_RUN;
+  pick(w);
+  return true;
 }
 
 /* The current path is over: `arrived` lanes wait at the join. */

@@ -13,6 +13,9 @@ struct wsemu_stats {            /* summed over all launches since the last reset
   uint64_t tensor_flops;        /* 2*m*n*k a matrix instruction */
   uint64_t exponentials;        /* ex2 and other special-function results, one a lane */
   uint64_t barrier_waits;       /* CTA barriers waited at, one a warp */
+  uint64_t async_operations;    /* asynchronous operations of the engine issued */
+  uint64_t async_delayed;       /* of these, not performed at issue */
+  uint64_t async_reordered;     /* and begun before an older one */
   double kernel_seconds;        /* wall time inside launches */
   double core_seconds;          /* the same, summed over the worker threads while they worked */
 };
