@@ -230,6 +230,9 @@ WS_API enum ws_status ws_stream_create(struct ws_device *device, void **stream, 
 WS_API enum ws_status ws_stream_destroy(struct ws_device *device, void *stream, struct ws_error_info *err);
 WS_API enum ws_status ws_stream_synchronize(struct ws_device *device, void *stream, struct ws_error_info *err);
 
+/* Whether all that was queued on the stream is done, without waiting: 1 or 0. An error is that of the work. */
+WS_API enum ws_status ws_stream_done(struct ws_device *device, void *stream, int *done, struct ws_error_info *err);
+
 WS_API enum ws_status ws_event_create(struct ws_device *device, void **event, struct ws_error_info *err);
 WS_API enum ws_status ws_event_destroy(struct ws_device *device, void *event, struct ws_error_info *err);
 WS_API enum ws_status ws_event_record(struct ws_device *device, void *event, void *stream, struct ws_error_info *err);

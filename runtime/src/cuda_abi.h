@@ -212,6 +212,9 @@ struct ws_cu_tensor_map {
   X(CU_TENSOR_MAP_SWIZZLE_32B, 1)                                                                                     \
   X(CU_TENSOR_MAP_SWIZZLE_64B, 2)                                                                                     \
   X(CU_TENSOR_MAP_SWIZZLE_128B, 3)                                                                                    \
+  X(CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B, 4)                                                                           \
+  X(CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B_FLIP_8B, 5)                                                                   \
+  X(CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B, 6)                                                                           \
   X(CU_TENSOR_MAP_L2_PROMOTION_NONE, 0)                                                                               \
   X(CU_TENSOR_MAP_L2_PROMOTION_L2_64B, 1)                                                                             \
   X(CU_TENSOR_MAP_L2_PROMOTION_L2_128B, 2)                                                                            \
@@ -300,7 +303,7 @@ enum ws_cu_constants { WS_CU_CONSTANTS(WS_CU_CONSTANT_ENUM) };
   X(REQUIRED, cuStreamCreate, (struct CUstream_st **stream, unsigned int flags))                                      \
   X(REQUIRED, cuStreamDestroy_v2, (struct CUstream_st *stream))                                                       \
   X(REQUIRED, cuStreamSynchronize, (struct CUstream_st *stream))                                                      \
-  X(OPTIONAL, cuStreamQuery, (struct CUstream_st *stream))                                                            \
+  X(REQUIRED, cuStreamQuery, (struct CUstream_st *stream))                                                            \
   X(OPTIONAL, cuStreamWaitEvent, (struct CUstream_st *stream, struct CUevent_st *event, unsigned int flags))          \
   X(OPTIONAL, cuStreamIsCapturing, (struct CUstream_st *stream, unsigned int *status))                                \
   X(REQUIRED, cuEventCreate, (struct CUevent_st **event, unsigned int flags))                                         \

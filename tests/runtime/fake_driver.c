@@ -328,6 +328,11 @@ CU cuStreamSynchronize(struct CUstream_st *stream) {
   (void)stream;
   return WS_CUDA_SUCCESS;
 }
+CU cuStreamQuery(struct CUstream_st *stream) {
+  BEGIN(cuStreamQuery);
+  (void)stream;
+  return fake.pending ? fake.pending--, WS_CUDA_ERROR_NOT_READY : WS_CUDA_SUCCESS;
+}
 CU cuEventCreate(struct CUevent_st **event, unsigned int flags) {
   BEGIN(cuEventCreate);
   (void)flags;

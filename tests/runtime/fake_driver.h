@@ -18,6 +18,7 @@ struct fake_driver {
   const char *jit_log;      /* loading a module fails with this log */
   int threads_per_block;    /* what the compiled code allows */
   int nparams;              /* how many parameters a launch has */
+  int pending;              /* how often a stream answers that it is still at work */
   const char *bad_image;    /* loading a module from an image that begins so fails as an invalid image */
   /* seen by tests */
   atomic_int calls, launches;
