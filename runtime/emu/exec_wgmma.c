@@ -6,20 +6,23 @@
 #include "exec.h"
 #include "warpgroup.h"
 
-enum { NOTHING = -4096, MOST_K = 32, MOST_N = 256, BLOCK = 16 };
-typedef float f16v __attribute__((vector_size(64)));
-typedef int32_t i16v __attribute__((vector_size(64)));
-typedef double d8 __attribute__((vector_size(64)));
-typedef int64_t l8 __attribute__((vector_size(64)));
-typedef float f8 __attribute__((vector_size(32)));
-typedef int32_t i8 __attribute__((vector_size(32)));
+#if defined(__AVX512F__)
+enum { BLOCK = 16 };
+#else
+enum { BLOCK = 8 };
+#endif
+enum { NOTHING = -4096, MOST_K = 32, MOST_N = 256 };
+typedef float fv __attribute__((vector_size(4 * BLOCK)));
+typedef int32_t iv __attribute__((vector_size(4 * BLOCK)));
+typedef double dv __attribute__((vector_size(8 * BLOCK)));
+typedef int64_t lv __attribute__((vector_size(8 * BLOCK)));
 #define INLINE static inline __attribute__((always_inline))
 #pragma GCC diagnostic ignored "-Wpsabi" /* vector arguments: the functions are all inlined */
 
 /* Operands as values and exponents (NOTHING: zero). A by rows, B by rows of k, padded with zeros to whole blocks. */
 struct operands {
-  f16v bv[MOST_K][MOST_N / BLOCK];
-  i16v be[MOST_K][MOST_N / BLOCK];
+  fv bv[MOST_K][MOST_N / BLOCK];
+  iv be[MOST_K][MOST_N / BLOCK];
   float av[WG_ROWS][MOST_K];
   int32_t ae[WG_ROWS][MOST_K];
   uint32_t k, blocks;
@@ -96,36 +99,43 @@ INLINE float value_of(uint32_t code, uint8_t type) {
 INLINE int32_t exponent_of(float v, uint8_t type) {
   int32_t least = type == T_F16 || type == T_E5M2 ? -14 : type == T_E4M3 ? -6 : -126, e = (int32_t)(f2u(v) >> 23 & 255) - 127;
   e = e < least ? least : e;
-  return v == 0.0f ? NOTHING : e;
+  return f2u(v) << 1 ? e : NOTHING;
 }
 INLINE uint32_t code_at(const uint8_t *row, uint32_t k, uint32_t bytes) {
   uint32_t c = 0;
   memcpy(&c, row + k * bytes, bytes);
   return c;
 }
-INLINE uint32_t fill_a_as(struct operands *q, const uint8_t (*rows)[32], uint8_t type, uint32_t bytes, float sign) {
+/* Values and exponents of n codes; returns the largest magnitude, as bits. */
+INLINE uint32_t convert(const uint32_t *code, uint32_t n, uint8_t type, uint32_t sign, float *v, int32_t *e) {
   uint32_t top = 0;
-  for (uint32_t r = 0; r < WG_ROWS; r++)
-    for (uint32_t k = 0; k < 32 / bytes; k++) {
-      float v = value_of(code_at(rows[r], k, bytes), type);
-      q->av[r][k] = v * sign;
-      q->ae[r][k] = exponent_of(v, type);
-      top = (f2u(v) & 0x7fffffffu) > top ? f2u(v) & 0x7fffffffu : top;
-    }
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t u = f2u(value_of(code[i], type)), size = u & 0x7fffffffu;
+    e[i] = exponent_of(u2f(u), type);
+    v[i] = u2f(u ^ sign);
+    top = size > top ? size : top;
+  }
   return top;
 }
-INLINE uint32_t fill_b_as(struct operands *q, const uint8_t (*rows)[32], uint32_t n, uint8_t type, uint32_t bytes, float sign) {
+INLINE uint32_t fill_a_as(struct operands *q, const uint8_t (*rows)[32], uint8_t type, uint32_t bytes, uint32_t sign) {
   uint32_t top = 0;
-  for (uint32_t k = 0; k < 32 / bytes; k++) {
-    float *v = (float *)q->bv[k];
-    int32_t *e = (int32_t *)q->be[k];
-    for (uint32_t c = 0; c < n; c++) {
-      v[c] = value_of(code_at(rows[c], k, bytes), type);
-      e[c] = exponent_of(v[c], type);
-      top = (f2u(v[c]) & 0x7fffffffu) > top ? f2u(v[c]) & 0x7fffffffu : top;
-      v[c] *= sign;
+  for (uint32_t r = 0; r < WG_ROWS; r++) {
+    uint32_t code[MOST_K], t;
+    for (uint32_t k = 0; k < 32 / bytes; k++) code[k] = code_at(rows[r], k, bytes);
+    t = convert(code, 32 / bytes, type, sign, q->av[r], q->ae[r]);
+    top = t > top ? t : top;
+  }
+  return top;
+}
+INLINE uint32_t fill_b_as(struct operands *q, const uint8_t (*rows)[32], uint8_t type, uint32_t bytes, uint32_t sign) {
+  uint32_t code[MOST_K][BLOCK], top = 0;
+  for (uint32_t blk = 0; blk < q->blocks; blk++) {
+    for (uint32_t c = 0; c < BLOCK; c++)
+      for (uint32_t k = 0; k < 32 / bytes; k++) code[k][c] = code_at(rows[blk * BLOCK + c], k, bytes);
+    for (uint32_t k = 0; k < 32 / bytes; k++) {
+      uint32_t t = convert(code[k], BLOCK, type, sign, (float *)&q->bv[k][blk], (int32_t *)&q->be[k][blk]);
+      top = t > top ? t : top;
     }
-    for (uint32_t c = n; c < q->blocks * BLOCK; c++) v[c] = 0, e[c] = NOTHING;
   }
   return top;
 }
@@ -138,54 +148,63 @@ INLINE uint32_t fill_b_as(struct operands *q, const uint8_t (*rows)[32], uint32_
     default: return call(T_E4M3, 1);                                                                                  \
   }
 /* The largest magnitude, as bits. */
-static uint32_t fill_a(struct operands *q, const uint8_t (*rows)[32], uint8_t type, float sign) {
+static uint32_t fill_a(struct operands *q, const uint8_t (*rows)[32], uint8_t type, uint32_t sign) {
 #define A_AS(t, bytes) fill_a_as(q, rows, t, bytes, sign)
   FOR_TYPE(A_AS)
 }
-static uint32_t fill_b(struct operands *q, const uint8_t (*rows)[32], uint32_t n, uint8_t type, float sign) {
-#define B_AS(t, bytes) fill_b_as(q, rows, n, t, bytes, sign)
+static uint32_t fill_b(struct operands *q, const uint8_t (*rows)[32], uint8_t type, uint32_t sign) {
+#define B_AS(t, bytes) fill_b_as(q, rows, t, bytes, sign)
   FOR_TYPE(B_AS)
 }
 
 /* ---- the sum ---- */
-INLINE i16v max16(i16v a, i16v b) {
+INLINE iv maxv(iv a, iv b) {
 #if defined(__AVX512F__)
-  return (i16v)_mm512_max_epi32((__m512i)a, (__m512i)b);
+  return (iv)_mm512_max_epi32((__m512i)a, (__m512i)b);
+#elif defined(__AVX2__)
+  return (iv)_mm256_max_epi32((__m256i)a, (__m256i)b);
 #else
-  i16v m = a > b;
+  iv m = a > b;
   return (a & m) | (b & ~m);
 #endif
 }
-INLINE f16v power16(i16v e) { /* 2^e for e in -126 .. 127, 0 below */
-  return (f16v)(max16(e + 127, (i16v){0}) << 23);
+INLINE fv power(iv e) { /* 2^e for e in -126 .. 127, 0 below */
+  return (fv)(maxv(e + 127, (iv){0}) << 23);
 }
-INLINE bool any16(i16v v) {
+INLINE bool any(iv v) {
   int32_t r = 0;
   for (int i = 0; i < BLOCK; i++) r |= v[i];
   return r != 0;
 }
-INLINE f8 truncated8(d8 v, int kept) { /* to `kept` bits behind the first */
-  l8 u = (l8)v & (int64_t)(~0ull << (52 - kept));
-  return __builtin_convertvector((d8)u, f8);
+INLINE fv truncatedv(dv v, int kept) { /* to `kept` bits behind the first */
+  lv u = (lv)v & (int64_t)(~0ull << (52 - kept));
+  return __builtin_convertvector((dv)u, fv);
 }
-union halves { i16v i; i8 h[2]; f16v f; f8 fh[2]; };
 
-/* One row of one block. *odd: lanes where exponents run too low for this code. */
-INLINE f16v row(const struct operands *q, uint32_t i, uint32_t blk, uint32_t k, int bits, int kept, f16v c, i16v *odd) {
-  i16v raw = (i16v)c >> 23 & 255, zero = c == 0.0f;
-  i16v top = max16(raw, (i16v){0} + 1) - 127;
-  *odd |= raw == 255;
-  top = (top & ~zero) | (NOTHING & zero);
-  for (uint32_t j = 0; j < k; j++) top = max16(top, q->ae[i][j] + q->be[j][blk]);
-  *odd |= (top < -100) & (top > NOTHING / 2);
-  i16v scale = bits - top;
-  f16v s = power16(scale & (scale < 128));
-  i16v sum = {0};
-  for (uint32_t j = 0; j < k; j++) sum += __builtin_convertvector(q->av[i][j] * q->bv[j][blk] * s, i16v);
-  union halves term = {.i = sum}, old = {.i = __builtin_convertvector(c * s, i16v)}, out;
-  for (int h = 0; h < 2; h++)
-    out.fh[h] = truncated8(__builtin_convertvector(term.h[h], d8) + __builtin_convertvector(old.h[h], d8), kept);
-  return out.f * power16(top - bits);
+/* ROWS rows of one block at a time: loads of B are what this loop waits for. *odd: columns where exponents run too low for it. */
+enum { ROWS = 2 };
+INLINE void rows(const struct operands *q, uint32_t i, uint32_t blk, uint32_t k, int bits, int kept, const fv c[ROWS], fv out[ROWS], iv *odd) {
+  iv top[ROWS], sum[ROWS];
+  fv s[ROWS];
+  for (uint32_t r = 0; r < ROWS; r++) {
+    iv raw = (iv)c[r] >> 23 & 255, zero = c[r] == 0.0f;
+    *odd |= raw == 255;
+    top[r] = ((maxv(raw, (iv){0} + 1) - 127) & ~zero) | (NOTHING & zero);
+    sum[r] = (iv){0};
+  }
+  for (uint32_t j = 0; j < k; j++)
+    for (uint32_t r = 0; r < ROWS; r++) top[r] = maxv(top[r], q->ae[i + r][j] + q->be[j][blk]);
+  for (uint32_t r = 0; r < ROWS; r++) {
+    *odd |= (top[r] < -100) & (top[r] > NOTHING / 2);
+    iv scale = bits - top[r];
+    s[r] = power(scale & (scale < 128));
+  }
+  for (uint32_t j = 0; j < k; j++)
+    for (uint32_t r = 0; r < ROWS; r++) sum[r] += __builtin_convertvector(q->av[i + r][j] * q->bv[j][blk] * s[r], iv);
+  for (uint32_t r = 0; r < ROWS; r++) {
+    dv total = __builtin_convertvector(sum[r], dv) + __builtin_convertvector(__builtin_convertvector(c[r] * s[r], iv), dv);
+    out[r] = truncatedv(total, kept) * power(top[r] - bits);
+  }
 }
 
 /* The same by the definition, one element, with IEEE's arithmetic for NaN and infinity. */
@@ -221,16 +240,17 @@ static void slow_block(const struct operands *q, uint32_t blk, struct rule r, st
 }
 INLINE void product_as(const struct operands *q, uint32_t k, int bits, int kept, struct wg_tile *t, bool add) {
   for (uint32_t blk = 0; blk < q->blocks; blk++) {
-    float c[WG_ROWS][BLOCK] __attribute__((aligned(64)));
-    i16v odd = {0};
-    for (uint32_t i = 0; i < WG_ROWS; i++) {
-      float *at = &t->c[i * t->stride + blk * BLOCK].f;
-      if (add) memcpy(c[i], at, sizeof c[i]);
-      else memset(c[i], 0, sizeof c[i]);
-      f16v old = *(const f16v *)c[i], new = row(q, i, blk, k, bits, kept, old, &odd);
-      memcpy(at, &new, sizeof new);
+    fv c[WG_ROWS], new[ROWS];
+    iv odd = {0};
+    for (uint32_t i = 0; i < WG_ROWS; i += ROWS) {
+      for (uint32_t r = 0; r < ROWS; r++) {
+        c[i + r] = (fv){0};
+        if (add) memcpy(&c[i + r], &t->c[(i + r) * t->stride + blk * BLOCK], sizeof *c);
+      }
+      rows(q, i, blk, k, bits, kept, c + i, new, &odd);
+      for (uint32_t r = 0; r < ROWS; r++) memcpy(&t->c[(i + r) * t->stride + blk * BLOCK], &new[r], sizeof *new);
     }
-    if (q->special || any16(odd)) slow_block(q, blk, (struct rule){bits, kept, false}, t, (const float(*)[BLOCK])c);
+    if (q->special || any(odd)) slow_block(q, blk, (struct rule){bits, kept, false}, t, (const float(*)[BLOCK])(const void *)c);
   }
 }
 static void product_16(const struct operands *q, struct wg_tile *t, bool add) { product_as(q, 16, 25, 23, t, add); }
@@ -293,8 +313,9 @@ static int run(struct warpgroup *g, const struct wg_op *op) {
   }
   q.k = 256 / ws_emu_types[f.type_a].bits;
   q.blocks = (f.n + BLOCK - 1u) / BLOCK;
-  uint32_t top_a = fill_a(&q, (const uint8_t(*)[32])a, f.type_a, f.flags & WG_NEGATE_A ? -1.0f : 1.0f);
-  uint32_t top_b = fill_b(&q, (const uint8_t(*)[32])b, f.n, f.type_b, f.flags & WG_NEGATE_B ? -1.0f : 1.0f);
+  memset(b + f.n, 0, (q.blocks * BLOCK - f.n) * sizeof *b);
+  uint32_t top_a = fill_a(&q, (const uint8_t(*)[32])a, f.type_a, f.flags & WG_NEGATE_A ? 1u << 31 : 0);
+  uint32_t top_b = fill_b(&q, (const uint8_t(*)[32])b, f.type_b, f.flags & WG_NEGATE_B ? 1u << 31 : 0);
   q.special = top_a >= 0x7f800000u || top_b >= 0x7f800000u || (top_a >> 23) + (top_b >> 23) > 2 * 127 + 120;
   if (f.kind == WG_F16) product_half(&q, op->tile, op->add);
   else if (q.k == 32) product_8(&q, op->tile, op->add);

@@ -27,32 +27,38 @@ static struct warpgroup *group_of(struct warp *w, const struct inst *in) {
   return g;
 }
 
-/* ---- accumulators: register i of lane 4 g + t is row g + 8 (i >> 1 & 1), column 8 (i >> 2) + 2 t + (i & 1) ---- */
+/* ---- accumulators: register i of lane 4 g + t is row g + 8 (i >> 1 & 1), column 8 (i >> 2) + 2 t + (i & 1). So registers 2 j
+ * and 2 j + 1, or the halves of register j of f16, are eight runs of eight columns. ---- */
+static float *run_of(struct wg_tile *t, uint32_t warp, uint32_t j) { return &t->c[(16 * warp + 8 * (j & 1)) * t->stride + 8 * (j >> 1)].f; }
+
 static void load_rows(struct wg_tile *t, struct warp *w, uint32_t warp) {
-  for (uint32_t r = 0; r < t->regs; r++) {
-    uint32_t *s = ws_emu_slot(w, t->x[r]);
-    uint32_t i = t->kind == WG_F16 ? 2 * r : r, row = 16 * warp + 8 * (i >> 1 & 1), col = 8 * (i >> 2) + (i & 1);
-    for (uint32_t l = 0; l < LANES; l++) {
-      uint32_t at = (row + l / 4) * t->stride + col + 2 * (l & 3);
-      if (t->kind == WG_F16) {
-        t->c[at].f = h2f((uint16_t)s[l]);
-        t->c[at + 1].f = h2f((uint16_t)(s[l] >> 16));
-      } else {
-        memcpy(&t->c[at], &s[l], 4);
-      }
+  for (uint32_t j = 0; j < t->cols / 4; j++) {
+    uint32_t pair[2 * LANES], *even, *odd;
+    if (t->kind == WG_F16) {
+      even = odd = ws_emu_slot(w, t->x[j]);
+      for (uint32_t i = 0; i < 2 * LANES; i++) pair[i] = f2u(h2f((uint16_t)(even[i / 2] >> 16 * (i & 1))));
+    } else {
+      even = ws_emu_slot(w, t->x[2 * j]);
+      odd = ws_emu_slot(w, t->x[2 * j + 1]);
+      for (uint32_t l = 0; l < LANES; l++) pair[2 * l] = even[l], pair[2 * l + 1] = odd[l];
     }
-    for (uint32_t l = 0; l < LANES; l++) s[l] = POISON;
+    float *to = run_of(t, warp, j);
+    for (uint32_t g = 0; g < 8; g++) memcpy(to + g * t->stride, pair + 8 * g, 32);
+    for (uint32_t l = 0; l < LANES; l++) even[l] = odd[l] = POISON;
   }
 }
 
-static void store_rows(const struct wg_tile *t, struct warp *w, uint32_t warp) {
-  for (uint32_t r = 0; r < t->regs; r++) {
-    uint32_t *d = ws_emu_slot(w, t->x[r]);
-    uint32_t i = t->kind == WG_F16 ? 2 * r : r, row = 16 * warp + 8 * (i >> 1 & 1), col = 8 * (i >> 2) + (i & 1);
-    for (uint32_t l = 0; l < LANES; l++) {
-      uint32_t at = (row + l / 4) * t->stride + col + 2 * (l & 3);
-      if (t->kind == WG_F16) d[l] = f2h(t->c[at].f) | (uint32_t)f2h(t->c[at + 1].f) << 16;
-      else memcpy(&d[l], &t->c[at], 4);
+static void store_rows(struct wg_tile *t, struct warp *w, uint32_t warp) {
+  for (uint32_t j = 0; j < t->cols / 4; j++) {
+    uint32_t pair[2 * LANES];
+    const float *from = run_of(t, warp, j);
+    for (uint32_t g = 0; g < 8; g++) memcpy(pair + 8 * g, from + g * t->stride, 32);
+    if (t->kind == WG_F16) {
+      uint32_t *d = ws_emu_slot(w, t->x[j]);
+      for (uint32_t l = 0; l < LANES; l++) d[l] = f2h(u2f(pair[2 * l])) | (uint32_t)f2h(u2f(pair[2 * l + 1])) << 16;
+    } else {
+      uint32_t *even = ws_emu_slot(w, t->x[2 * j]), *odd = ws_emu_slot(w, t->x[2 * j + 1]);
+      for (uint32_t l = 0; l < LANES; l++) even[l] = pair[2 * l], odd[l] = pair[2 * l + 1];
     }
   }
 }
