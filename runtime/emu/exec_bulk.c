@@ -5,7 +5,8 @@
  * reads, which wait_group.read waits for, and then it writes. Tiles: tile.h. */
 #include "tile.h"
 
-/* in->w: the operation of a reduction, enum bulk_op, and its type << 4; in->n: rank of a tensor form; in->u: A1_WIDE .. A3_WIDE */
+/* in->w: the operation of a reduction, enum bulk_op, and its type << 4; in->n: rank of a tensor form; in->u: A1_WIDE .. A3_WIDE, MULTICAST */
+enum { MULTICAST = 8 };
 #define OP(in) ((uint8_t)((in)->w & 15))
 #define TYPE(in) ((uint8_t)((in)->w >> 4))
 #define POISON 0x7ff5 /* as exec_async.c has it */
@@ -143,7 +144,6 @@ static int issue_load(struct who who, const struct load *l, struct mbar_ref sign
     uint8_t *to = l->to.cta->shared + l->to.offset;
     for (uint32_t i = 0; i < l->tile.bytes; i += 2) memcpy(to + i, &poison, 2);
   }
-  count_access(who.w, SP_SHARED, 0, ACCESS_WRITE);
   who.w->stats.shared_written += l->tile.bytes;
   return ws_emu_agent_issue(a);
 }
@@ -168,7 +168,7 @@ static int start_load(struct who who, struct load *l, int slot, enum ptx_space s
   if (!own_shared(who, address_3(who, slot), space, 8, &bar) || !ws_emu_mbar_at(who, bar, &signal)) return EV_FAULT;
   if (!l->own.cta) who.w->stats.global_read += l->tile.bytes;
   else who.w->stats.shared_read += l->tile.bytes;
-  if (who.in->o[slot + 1] != NO_SLOT) {
+  if (who.in->u & MULTICAST) {
     uint16_t mask = ((const uint16_t *)ws_emu_slot(who.w, who.in->o[slot + 1]))[who.lane];
     if (signal.cta != who.w->cta || l->to.cta != who.w->cta) return BAD(who, "multicasts with a destination or mbarrier outside of its own CTA");
     return multicast(who, l, mask, signal);
@@ -314,6 +314,7 @@ static emu_fn *tensor_form(const struct isa_use *u, struct inst *in) {
 emu_fn *LEVELLED(ws_emu_resolve_bulk)(struct bind *b) {
   const struct isa_use *u = b->u;
   struct inst *in = b->in;
+  if (ws_emu_has(u, ".multicast::cluster")) in->u |= MULTICAST;
   if (ws_emu_has(u, ".tensormap")) return map_prefetch;
   if (ws_emu_has(u, ".commit_group")) return bulk_commit;
   if (ws_emu_has(u, ".wait_group")) return in->n = ws_emu_has(u, ".read"), in->imm < 0 ? NULL : bulk_wait;
