@@ -382,6 +382,22 @@ static int accumulators(const struct isa_use *u) {
   return u->type[0] == T_F16 ? n / 4 : n / 2;
 }
 
+/* [map, {c0, ..}]: x gets the coordinates, n their number. */
+static void bind_tensor(struct decoder *d, struct instance *s, struct binder *r, const struct ptx_operand *o, uint32_t *slot) {
+  struct inst *in = r->b.in;
+  if (o->kind != OPD_ADDR || o->nsub != 2 || o->sub[1].kind != OPD_VEC || o->sub[1].nsub > 5)
+    ws_emu_decode_error(d, BAD, "a tensor map and its coordinates in brackets are needed");
+  struct ptx_operand map = *o;
+  map.nsub = 1;
+  address(d, s, &map, &r->b, r->addresses, SP_GENERIC, slot, r->addresses ? &in->imm2 : &in->imm);
+  r->addresses++;
+  for (uint16_t i = 0; i < o->sub[1].nsub; i++) {
+    uint8_t bytes;
+    r->x[r->nx++] = source(d, s, &o->sub[1].sub[i], T_B32, false, &bytes);
+  }
+  in->n = (uint8_t)o->sub[1].nsub;
+}
+
 static void bind_place(struct decoder *d, struct instance *s, struct binder *r, const struct ptx_operand *o, const struct place *pl) {
   struct inst *in = r->b.in;
   uint8_t bytes, type = place_type(pl, r->b.u);
@@ -405,6 +421,9 @@ static void bind_place(struct decoder *d, struct instance *s, struct binder *r, 
     case 'A': /* registers, after the slots of D in x; else a descriptor */
       if (o->kind != OPD_VEC) break;
       bind_vector(d, s, r, o, pl, 4, T_B32);
+      return;
+    case 't':
+      bind_tensor(d, s, r, o, slot);
       return;
     case '_':
       if (o->kind != OPD_SINK) ws_emu_decode_error(d, BAD, "the result of this form must be '_'");

@@ -193,7 +193,7 @@ static bool same_outcome(const struct job *j, const struct outcome *g, const str
 
 static int compare_tiles(int tiles, uint8_t *global, uint8_t *shared, struct outcome *g, struct outcome *e) {
   struct rng r = {23};
-  int different = 0;
+  int different = 0, complete = 0;
   for (int i = 0; i < 2 * tiles && different < MOST_SHOWN; i++) {
     struct job j = {0};
     do tmap_draw_good(&r, &j.a);
@@ -203,9 +203,10 @@ static int compare_tiles(int tiles, uint8_t *global, uint8_t *shared, struct out
     run_job(&gpu, &j, g);
     run_job(&emu, &j, e);
     different += !same_outcome(&j, g, e);
+    complete += !g->result && !g->timeout;
     if (g->result) return printf("  the GPU fails with %u: the rest is left out\n", g->result), different + 1;
   }
-  printf("tiles: %d loads and %d stores and reductions, %d different\n", tiles, tiles, different);
+  printf("tiles: %d loads and %d stores and reductions, %d of them completed, %d different\n", tiles, tiles, complete, different);
   return different;
 }
 
