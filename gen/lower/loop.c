@@ -73,7 +73,7 @@ static void tile_place(struct lower *l, const char *rows, const char *section) {
     OP(l, l->s->sort_longest ? "work_tile_longest" : "work_tile", rows, ws_lower_int(l, l->s->tile_rows - 1));
 }
 
-/* A persistent CTA takes every n-th tile, n being the number of CTAs (or of pairs of them). */
+/* A persistent CTA takes one tile of every n, n being the number of CTAs (or of pairs of them). */
 static void tile_numbers(struct lower *l, const char *rows, const char *round, const char *loop, const char *end) {
   if (!l->s->persistent) {
     ws_lower_comment(l, "one work tile a CTA; %%ctaid.x counts row tiles fastest, then heads, then batches");
@@ -82,14 +82,14 @@ static void tile_numbers(struct lower *l, const char *rows, const char *round, c
     return;
   }
   ws_lower_comment(l, "a CTA stays for many work tiles; their numbers count row tiles fastest, then heads, then batches");
-  const char *tiles = ws_lower_named(l, WS_REG_B32, "tiles");
+  const char *tiles = ws_lower_temp(l, WS_REG_B32), *p = ws_lower_temp(l, WS_REG_PRED);
   WS_OP0(&l->px, l->s->pair ? "tile_of_pair" : "tile_of_cta");
-  if (l->s->tile_rows)
-    OP(l, "tile_count", tiles, rows, round);
-  else
-    OP(l, "tile_count_heads", tiles);
   if (!l->prog->role->one_thread) OP(l, "uniform", "%tile");
-  OP(l, "tile_loop", loop, ws_lower_temp(l, WS_REG_PRED), tiles, end);
+  OP(l, "tile_step", ws_lower_named(l, WS_REG_B32, "tile_step"), ws_lower_temp(l, WS_REG_B32), ws_lower_int(l, l->s->pair ? 1 : 0));
+  if (l->s->tile_rows)
+    OP(l, "tile_loop", loop, tiles, rows, round, p, end);
+  else
+    OP(l, "tile_loop_heads", loop, tiles, p, end);
 }
 
 static void work_loop(struct lower *l, struct ws_act *a) {
@@ -111,7 +111,7 @@ static void work_loop(struct lower *l, struct ws_act *a) {
   tile_place(l, rows, section);
   if (start.n) ws_buf_add(before, start.s, start.n);
   if (body.n) ws_buf_add(before, body.s, body.n);
-  if (l->s->persistent) OP(l, "tile_again", loop, ws_lower_int(l, l->s->pair ? 1 : 0), ws_lower_temp(l, WS_REG_B32), end);
+  if (l->s->persistent) OP(l, "tile_again", loop, "%tile_step", ws_lower_temp(l, WS_REG_B32), ws_lower_int(l, l->s->pair ? 1 : 0), end);
   l->tile_start = outer_start;
 }
 

@@ -199,7 +199,7 @@ static void lower_act(struct lower *l, struct ws_acts *acts, size_t i) {
   case WS_S_COMMIT: ws_lower_commit(l, a); break;
   case WS_S_WAIT: ws_lower_wait(l, a); break;
   case WS_S_RELEASE: ws_lower_release(l, a); break;
-  case WS_S_AWAIT: ws_lower_await(l, acts, i); break;
+  case WS_S_AWAIT: ws_lower_await(l, a); break;
   case WS_S_ONE_THREAD: one_thread(l, a); break;
   default: ws_error(l->diags, a->src->pos, "not-lowered", "this statement is not lowered for %s", l->s->target);
   }

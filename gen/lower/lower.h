@@ -121,6 +121,11 @@ struct lower {
   struct slot *handle;             /* by handle */
   struct ring_pos **rings;
   size_t nrings, rings_cap;
+  struct fixed {                   /* values that depend on the instance alone */
+    const struct ws_node *node;
+    const char *reg;
+  } *fixed;
+  size_t nfixed, fixed_cap;
   const char *lane_first;          /* predicate: lane 0; NULL until it is needed */
   struct tma_map **tma_maps;       /* of the whole kernel */
   size_t nmaps, maps_cap;
@@ -177,7 +182,7 @@ void ws_lower_proxy_fence(struct lower *l, const struct ws_bufferm *b); /* behin
 
 /* wgmma.c */
 void ws_lower_wgmma(struct lower *l, struct ws_act *a);
-void ws_lower_await(struct lower *l, struct ws_acts *acts, size_t index);
+void ws_lower_await(struct lower *l, struct ws_act *a);
 
 /* tile.c */
 struct tile ws_tile_make(struct lower *l, const char *name, int rows, int cols, enum ws_type t, enum ws_layout lay);

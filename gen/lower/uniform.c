@@ -1,5 +1,5 @@
 /* Values that all threads of a CTA share: block numbers, list lengths, conditions. Signed 32-bit. */
-#include "lower.h"
+#include "eval.h"
 #include <string.h>
 
 const char *ws_scalar(struct lower *l, const struct ws_problem_scalar *p) {
@@ -8,9 +8,38 @@ const char *ws_scalar(struct lower *l, const struct ws_problem_scalar *p) {
   return ws_lower_named(l, WS_REG_F32, "%s", p->name);
 }
 
+static const char *uniform_int(struct lower *l, const struct ws_node *x);
+
 static const struct iter_state *state(const struct lower *l, const struct ws_node *x) { return &l->iter[x->iter->index]; }
 
+/* Made of numbers, the instance and the rank alone. */
+static bool by_instance(const struct ws_node *x) {
+  if (x->kind != WS_N_OP) return x->kind == WS_N_CONST || x->kind == WS_N_INSTANCE || x->kind == WS_N_RANK;
+  for (int i = 0; i < x->n; i++)
+    if (!by_instance(x->arg[i])) return false;
+  return true;
+}
+
+/* What depends on the instance alone is computed once, at the start of the program. */
+static const char *of_instance(struct lower *l, const struct ws_node *x) {
+  for (size_t i = 0; i < l->nfixed; i++)
+    if (ws_same_node(l->fixed[i].node, x)) return l->fixed[i].reg;
+  double v;
+  if (!l->s->pair && l->prog->count == 1 && ws_known(x, 0, l->prog->first, &v)) return ws_lower_int(l, (long)v);
+  struct fixed *f = WS_PUSH(l->arena, l->fixed, l->nfixed, l->fixed_cap);
+  *f = (struct fixed){x, ws_lower_named(l, WS_REG_B32, "of_instance%zu", l->nfixed)};
+  struct ws_buf *old = ws_lower_hoist(l, l->start);
+  const char *d = uniform_int(l, x);
+  OP(l, "mov_s32", f->reg, d);
+  ws_lower_restore(l, old);
+  return f->reg;
+}
+
 const char *ws_uniform_int(struct lower *l, const struct ws_node *x) {
+  return x->kind == WS_N_OP && by_instance(x) ? of_instance(l, x) : uniform_int(l, x);
+}
+
+static const char *uniform_int(struct lower *l, const struct ws_node *x) {
   const char *d;
   switch (x->kind) {
   case WS_N_CONST:
@@ -42,7 +71,7 @@ const char *ws_uniform_int(struct lower *l, const struct ws_node *x) {
   case WS_N_OP:
     if (x->n == 2 && (x->fn <= WS_F_MUL || x->fn == WS_F_DIV || x->fn == WS_F_MOD)) {
       static const char *const ops[] = {[WS_F_ADD] = "add_s32", [WS_F_SUB] = "sub_s32", [WS_F_MUL] = "mul_s32", [WS_F_DIV] = "div_s32", [WS_F_MOD] = "rem_s32"}; /* of instances and lists: not negative */
-      const char *a = ws_uniform_int(l, x->arg[0]), *b = ws_uniform_int(l, x->arg[1]);
+      const char *a = uniform_int(l, x->arg[0]), *b = uniform_int(l, x->arg[1]);
       d = ws_lower_temp(l, WS_REG_B32);
       OP(l, ops[x->fn], d, a, b);
       return d;

@@ -98,49 +98,10 @@ void ws_lower_wgmma(struct lower *l, struct ws_act *act) {
   WS_OP0(&l->px, "wgmma_commit");
 }
 
-/* --- waiting --- */
-
-static bool reduces(const struct ws_node *x) {
-  if (x->kind == WS_N_REDUCE && x->arg[0]->cols > 1) return true;
-  for (int i = 0; i < x->n; i++)
-    if (reduces(x->arg[i])) return true;
-  return false;
-}
-
-/* The row vector that the statements between the last product or wait and this one computed last from whole rows: what it
- * needs is what shall run under the product that is in flight. */
-static const struct ws_var *computed_meanwhile(const struct ws_acts *acts, size_t index) {
-  for (size_t i = index; i-- > 0;) {
-    const struct ws_act *a = &acts->act[i];
-    if (a->kind == WS_S_PRODUCT || a->kind == WS_S_AWAIT || a->kind == WS_S_FOR || a->kind == WS_S_IF) return NULL;
-    if (a->kind == WS_S_ASSIGN && a->dst && a->dst->cols == 1 && a->dst->rows > 1 && a->dst->type == WS_F32 && reduces(a->value)) return a->dst;
-  }
-  return NULL;
-}
-
-/* ptxas sees no order between arithmetic and wgmma.wait_group and likes to sink the arithmetic behind the wait, where it no
- * longer hides behind the product. A store that depends on the arithmetic and is (nearly) never taken keeps it in front; it has
- * to be a predicated instruction, not a branch: an exit between issue and wait makes ptxas serialise the products. */
-static void keep_before(struct lower *l, const struct ws_var *v) {
-  const struct tile *t = ws_tile_of(l, v);
-  const char *sum = t->reg[0], *p = ws_lower_temp(l, WS_REG_PRED);
-  ws_lower_note(l, "keeps the computation of %s in front of the wait; %s < 0 is rare, and nobody reads what is stored", v->name, v->name);
-  for (int i = 1; i < t->n; i++) {
-    const char *d = ws_lower_temp(l, WS_REG_F32);
-    OP(l, "add_f32", d, sum, t->reg[i]);
-    sum = d;
-  }
-  OP(l, "compare_f32", "lt", p, sum, ws_ptx_float(&l->px, 0));
-  OP(l, "store_scratch", p, ws_lower_int(l, l->s->scratch), sum);
-}
-
-void ws_lower_await(struct lower *l, struct ws_acts *acts, size_t index) {
-  struct ws_act *a = &acts->act[index];
+void ws_lower_await(struct lower *l, struct ws_act *a) {
   if (a->wait_groups < 0) {
     ws_lower_note(l, "no instruction: nothing is in flight here");
     return;
   }
-  const struct ws_var *v = a->by == WS_BY_WGMMA ? computed_meanwhile(acts, index) : NULL;
-  if (v) keep_before(l, v);
   OP(l, a->by == WS_BY_BULK ? "bulk_wait_read" : "wgmma_wait", ws_lower_int(l, a->wait_groups));
 }

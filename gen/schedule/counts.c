@@ -188,10 +188,7 @@ static void place(struct ws_schedule *s) {
   for (int i = 0; i < s->nbarriers; i++)
     if (!s->barriers[i].named) s->barriers[i].at = mbarriers(s, &at, s->barriers[i].count * s->barriers[i].stages);
   if (s->tmem_cols) at += 8; /* where tcgen05.alloc writes the address */
-  if (s->mbarriers || s->tmem_cols) {
-    s->scratch = at;
-    s->smem_bytes = at + 8;
-  }
+  if (s->mbarriers || s->tmem_cols) s->smem_bytes = at;
 }
 
 /* --- commits and releases by tcgen05.commit: what products of this thread wrote or read --- */

@@ -385,7 +385,6 @@ struct ws_schedule {
   int threads;                  /* of a CTA */
   long smem_bytes;              /* in all */
   long buffer_bytes;            /* of the buffers alone; mbarriers follow */
-  long scratch;                 /* 8 bytes behind the mbarriers, where there are any: written by instructions that only keep an order */
   int mbarriers;
   int named;                    /* named barriers in use, the CTA's among them */
   int tmem_cols;                /* columns from the first to the last in use */
