@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
-"""Our kernels beside FlashAttention-2 (PyTorch's SDPA with the FLASH_ATTENTION backend), in one process on one GPU.
+"""Forward kernels beside PyTorch's SDPA, cuDNN and FlashAttention-2, in one process on one GPU.
 
-    python3 examples/pytorch/bench_fa2.py --library build/libwarpscore.so --json fa2.json K1.ptx K2.ptx ...
+    python3 examples/pytorch/bench_forward.py --library build/libwarpscore.so --json forward.json K1.ptx K2.ptx ...
 
-Each .ptx is one head dim and one mask; what it is stands in its manifest. The setting is that of the FlashAttention
-papers: 16,384 tokens in total (batch = 16384 / length), hidden size 2048 (heads = 2048 / head dim), random inputs, both
-kernels on the same tensors (batch, sequence, heads, head dim in memory). Ours and theirs are launched in turn, each timed
-with its own pair of CUDA events; the figure is the median. Before that, each kernel is held against an fp64 reference on
-a small problem whose lengths are no multiples of a tile; afterwards, on the timed problem itself, both errors are
-measured against fp64 for two heads. Exit code 1 when a kernel is wrong."""
+Each .ptx is one schedule, head dim and mask; what it is stands in its manifest. The setting is that of the FlashAttention
+papers: 16,384 tokens in total (batch = 16384 / length), hidden size 2048 (heads = 2048 / head dim), random inputs, all
+kernels on the same tensors (batch, sequence, heads, head dim in memory). Kernels of one head dim, mask and type are
+launched in turn with the peers, each timed with its own pair of CUDA events; the figure is the median. Before that, each
+kernel is held against an fp64 reference on a small problem whose lengths are no multiples of a tile; afterwards, on the
+timed problem itself, all errors are measured against fp64 for two heads. Exit code 1 when a kernel is wrong."""
 
 import argparse
 import hashlib
 import json
 import math
+import os
 import statistics
 import sys
 
@@ -62,24 +63,32 @@ def prepare(kernel, q, k, v, o, lse):
     return kernel.prepare({"q": q, "k": k, "v": v, "o": o, "lse": lse}, torch.cuda.current_stream().cuda_stream)
 
 
-def fa2(q, k, v, causal):
-    with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
+BACKENDS = {"cudnn": SDPBackend.CUDNN_ATTENTION, "fa2": SDPBackend.FLASH_ATTENTION}
+
+
+def peer(name, q, k, v, causal):
+    with sdpa_kernel(BACKENDS[name]):
         return scaled_dot_product_attention(q, k, v, is_causal=causal)
 
 
 def check(kernel, d, causal, dtype):
-    """Errors of ours and FA2's on a small problem with odd lengths; raises when ours is wrong."""
-    q, k, v = inputs(2, 3, 777, d, dtype, seed=3)
-    o, lse = outputs(q)
-    prepare(kernel, q, k, v, o, lse)()
-    torch.cuda.synchronize()
-    want, want_lse = reference(q.flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1), causal)
-    ours, theirs = frobenius(o.flatten(0, 1), want), frobenius(fa2(q, k, v, causal).flatten(0, 1), want)
-    lse_error = (lse.flatten(0, 1).double() - want_lse).abs().max().item()
-    good = ours <= 1.1 * theirs and lse_error < 1e-4  # NaN fails, too
-    print(f"check d{d} {'causal' if causal else 'full  '}: error {ours:.3e}, fa2 {theirs:.3e}, LSE within {lse_error:.1e}: "
-          f"{'ok' if good else 'WRONG'}", flush=True)
-    return good, {"ours": ours, "fa2": theirs, "lse_max": lse_error}
+    """Errors of ours and FA2's on a small problem with odd lengths, large scores among them; false when ours is wrong."""
+    worst = {"ours": 0.0, "fa2": 0.0, "lse_max": 0.0}
+    good = True
+    for spread in (1, 4):  # of the scores: with 4 a row's maximum grows often
+        q, k, v = inputs(2, 3, 777, d, dtype, seed=3)
+        q = q * spread
+        o, lse = outputs(q)
+        prepare(kernel, q, k, v, o, lse)()
+        torch.cuda.synchronize()
+        want, want_lse = reference(q.flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1), causal)
+        ours, theirs = frobenius(o.flatten(0, 1), want), frobenius(peer("fa2", q, k, v, causal).flatten(0, 1), want)
+        lse_error = (lse.flatten(0, 1).double() - want_lse).abs().max().item()
+        good &= ours <= 1.1 * theirs and lse_error < 1e-4  # NaN fails, too
+        worst = {"ours": max(worst["ours"], ours), "fa2": max(worst["fa2"], theirs), "lse_max": max(worst["lse_max"], lse_error)}
+    print(f"check {kernel.info.entry.decode()} d{d} {'causal' if causal else 'full  '}: error {worst['ours']:.3e}, fa2 {worst['fa2']:.3e}, "
+          f"LSE within {worst['lse_max']:.1e}: {'ok' if good else 'WRONG'}", flush=True)
+    return good, worst
 
 
 def time_in_turn(functions, warmup, repeat):
@@ -98,31 +107,37 @@ def time_in_turn(functions, warmup, repeat):
     return [statistics.median(a.elapsed_time(b) for a, b in pairs) for pairs in events]
 
 
-def errors_on_timed(o, other, q, k, v, causal):
-    """Both errors against fp64 for the first head of the first batch and the last of the last."""
+def errors_on_timed(outs, q, k, v, causal):
+    """Errors against fp64 for the first head of the first batch and the last of the last."""
     picks = [(0, 0), (q.shape[0] - 1, q.shape[1] - 1)]
     stack = lambda t: torch.stack([t[b, h] for b, h in picks])
     want, _ = reference(stack(q), stack(k), stack(v), causal)
-    return frobenius(stack(o), want), frobenius(stack(other), want)
+    return [frobenius(stack(o), want) for o in outs]
 
 
-def measure(kernel, d, causal, dtype, length, options):
+def measure(kernels, d, causal, dtype, length, options):
+    """One cell: all kernels of this head dim and mask, and the peers, in turn."""
     batch, heads = TOKENS // length, HIDDEN // d
     q, k, v = inputs(batch, heads, length, d, dtype, seed=length)
-    o, lse = outputs(q)
-    launch = prepare(kernel, q, k, v, o, lse)
-    with sdpa_kernel(SDPBackend.FLASH_ATTENTION):  # entered once: its cost is not timed
-        theirs = lambda: scaled_dot_product_attention(q, k, v, is_causal=causal)
-        ours_ms, fa2_ms = time_in_turn([launch, theirs], options.warmup, options.repeat)
-        other = theirs()
-    ours_error, fa2_error = errors_on_timed(o, other, q, k, v, causal)
+    outs = [outputs(q) for _ in kernels]
+    functions = [prepare(kernel, q, k, v, o, lse) for kernel, (o, lse) in zip(kernels, outs)]
+    functions += [lambda name=name: peer(name, q, k, v, causal) for name in options.peers]
+    times = time_in_turn(functions, options.warmup, options.repeat)
+    theirs = [f() for f in functions[len(kernels):]]
+    errors = errors_on_timed([o for o, _ in outs] + theirs, q, k, v, causal)
     flop = 4 * batch * heads * length * length * d * (0.5 if causal else 1)
-    cell = {"head_dim": d, "causal": causal, "length": length, "batch": batch, "heads": heads, "ours_ms": ours_ms, "fa2_ms": fa2_ms,
-            "ours_tflops": flop / ours_ms * 1e-9, "fa2_tflops": flop / fa2_ms * 1e-9, "ratio": fa2_ms / ours_ms,
-            "ours_error": ours_error, "fa2_error": fa2_error, "finite": bool(torch.isfinite(o).all() and torch.isfinite(lse).all())}
-    print(f"{d:>4} {'causal' if causal else 'full':>7} {length:>7} {ours_ms:>9.4f} {fa2_ms:>9.4f} {cell['ours_tflops']:>8.1f} "
-          f"{cell['fa2_tflops']:>8.1f} {cell['ratio']:>7.3f} {ours_error:>10.3e} {fa2_error:>10.3e}", flush=True)
-    return cell
+    names = [os.path.splitext(os.path.basename(kernel.path))[0] for kernel in kernels] + options.peers
+    n, cells = len(kernels), []
+    peers = dict(zip(options.peers, times[n:]))
+    for i, kernel in enumerate(kernels):
+        cells.append({"kernel": kernel.info.entry.decode(), "file": names[i], "head_dim": d, "causal": causal, "length": length, "batch": batch, "heads": heads, "ms": times[i],
+                      "tflops": flop / times[i] * 1e-9, "error": errors[i], "peer_ms": peers,
+                      "peer_tflops": {p: flop / t * 1e-9 for p, t in peers.items()}, "peer_error": dict(zip(options.peers, errors[n:])),
+                      "ratio": {p: t / times[i] for p, t in peers.items()},
+                      "finite": bool(torch.isfinite(outs[i][0]).all() and torch.isfinite(outs[i][1]).all())})
+    print(f"{d:>4} {'causal' if causal else 'full':>7} {length:>6}  " +
+          "  ".join(f"{name} {flop / t * 1e-9:.1f} ({e:.2e})" for name, t, e in zip(names, times, errors)), flush=True)
+    return cells
 
 
 def describe(kernels):
@@ -140,10 +155,12 @@ def main():
     parser.add_argument("--library", help="libwarpscore.so (default: build/ of this checkout)")
     parser.add_argument("--device", type=int, default=0, help="ordinal of the GPU")
     parser.add_argument("--lengths", default="512,1024,2048,4096,8192,16384")
+    parser.add_argument("--peers", default="cudnn,fa2", help="of cudnn, fa2; their order is that of the launches")
     parser.add_argument("--warmup", type=int, default=10)
     parser.add_argument("--repeat", type=int, default=40)
     parser.add_argument("--json", help="write all figures to this file")
     options = parser.parse_args()
+    options.peers = [p for p in options.peers.split(",") if p]
     torch.cuda.set_device(options.device)
     torch.cuda.init()
     library = load_library(options.library)
@@ -160,15 +177,22 @@ def main():
         fine, errors = check(k, d, causal, dtype)
         good &= fine
         report["checks"].append({"path": k.path, "head_dim": d, "causal": causal, **errors})
-    print(f"\n{'d':>4} {'mask':>7} {'length':>7} {'ours ms':>9} {'fa2 ms':>9} {'TFLOP/s':>8} {'fa2':>8} {'ratio':>7} {'error':>10} {'fa2 error':>10}")
-    for k, d, causal, dtype in what:
-        cells += [measure(k, d, causal, dtype, int(length), options) for length in options.lengths.split(",")]
-    ratios = [cell["ratio"] for cell in cells]
-    report.update(cells=cells, geometric_mean=statistics.geometric_mean(ratios), minimum=min(ratios),
-                  worst_error_ratio=max(cell["ours_error"] / cell["fa2_error"] for cell in cells))
+    groups = {}
+    for k, *key in what:
+        groups.setdefault(tuple(key), []).append(k)
+    print("\nTFLOP/s (error against fp64)")
+    for (d, causal, dtype), members in groups.items():
+        for length in options.lengths.split(","):
+            cells += measure(members, d, causal, dtype, int(length), options)
+    report["cells"], report["summary"] = cells, []
     good &= all(cell["finite"] for cell in cells)
-    print(f"\nours / fa2: geometric mean {report['geometric_mean']:.3f}, minimum {report['minimum']:.3f}; "
-          f"error at most {report['worst_error_ratio']:.3f} times fa2's")
+    for name in dict.fromkeys(cell["kernel"] for cell in cells):
+        mine = [cell for cell in cells if cell["kernel"] == name]
+        for p in options.peers:
+            ratios = [cell["ratio"][p] for cell in mine]
+            error = max(cell["error"] / cell["peer_error"][p] for cell in mine)
+            report["summary"].append({"kernel": name, "peer": p, "geometric_mean": statistics.geometric_mean(ratios), "minimum": min(ratios), "error": error})
+            print(f"{name} / {p}: geometric mean {statistics.geometric_mean(ratios):.3f}, minimum {min(ratios):.3f}; error at most {error:.3f} times")
     if options.json:
         with open(options.json, "w") as f:
             json.dump(report, f, indent=1)
