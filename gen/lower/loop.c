@@ -63,33 +63,43 @@ static long token_bytes(const struct lower *l) {
   return n ? n : 1;
 }
 
-/* Rows, head and batch of a tile. Longest first: all heads of a section start with their last rows. */
-static void tile_place(struct lower *l, const char *rows, const char *section) {
-  if (!l->s->tile_rows)
+/* One tile a CTA. Longest first: all heads of a section start with their last rows. */
+static void single_tile(struct lower *l, const char *rows, const char *round) {
+  ws_lower_comment(l, "one work tile a CTA; %%ctaid.x counts row tiles fastest, then heads, then batches");
+  if (!l->s->tile_rows) {
     WS_OP0(&l->px, "work_head");
-  else if (section)
+  } else if (ws_sorts_longest(l->s)) {
+    const char *section = ws_lower_named(l, WS_REG_B32, "section");
+    ws_lower_note(l, "sorted by length within sections of heads whose keys and values stay in the L2 cache");
+    OP(l, "sections", section, ws_lower_int(l, L2_BYTES / token_bytes(l)), ws_lower_temp(l, WS_REG_B32), rows, round);
     OP(l, "work_tile_sections", section, ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B32), rows);
-  else
-    OP(l, l->s->sort_longest ? "work_tile_longest" : "work_tile", rows, ws_lower_int(l, l->s->tile_rows - 1));
+  } else
+    OP(l, l->s->sort_longest && l->s->arch < 90 ? "work_tile_longest" : "work_tile", rows, round);
 }
 
-/* A persistent CTA takes one tile of every n, n being the number of CTAs (or of pairs of them). */
-static void tile_numbers(struct lower *l, const char *rows, const char *round, const char *loop, const char *end) {
-  if (!l->s->persistent) {
-    ws_lower_comment(l, "one work tile a CTA; %%ctaid.x counts row tiles fastest, then heads, then batches");
-    WS_OP0(&l->px, l->s->pair ? "tile_of_pair" : "tile_of_cta");
-    if (l->s->arch >= 90 && !l->prog->role->one_thread) OP(l, "uniform", "%tile");
-    return;
-  }
-  ws_lower_comment(l, "a CTA stays for many work tiles; their numbers count row tiles fastest, then heads, then batches");
+/* A CTA stays for many tiles: one of every n, n being the number of CTAs (or of pairs of them). Where tiles differ in length
+ * they come in twins. */
+static void first_tile(struct lower *l, const char *rows, const char *round, const char *loop, const char *next, const char *end) {
   const char *tiles = ws_lower_temp(l, WS_REG_B32), *p = ws_lower_temp(l, WS_REG_PRED);
-  WS_OP0(&l->px, l->s->pair ? "tile_of_pair" : "tile_of_cta");
-  if (!l->prog->role->one_thread) OP(l, "uniform", "%tile");
-  OP(l, "tile_step", ws_lower_named(l, WS_REG_B32, "tile_step"), ws_lower_temp(l, WS_REG_B32), ws_lower_int(l, l->s->pair ? 1 : 0));
-  if (l->s->tile_rows)
+  ws_lower_comment(l, "a CTA stays for many work tiles; their numbers count row tiles fastest, then heads, then batches");
+  if (ws_sorts_longest(l->s)) {
+    OP(l, "twins_start", ws_lower_named(l, WS_REG_B32, "tile_step"));
+    OP(l, "twins_loop", loop, next, tiles, ws_lower_temp(l, WS_REG_B32), p, ws_lower_temp(l, WS_REG_PRED), rows, round, end);
+  } else if (l->s->tile_rows) {
     OP(l, "tile_loop", loop, tiles, rows, round, p, end);
-  else
+    OP(l, "work_tile", rows, round);
+  } else {
     OP(l, "tile_loop_heads", loop, tiles, p, end);
+    WS_OP0(&l->px, "work_head");
+  }
+}
+
+static void next_tile(struct lower *l, const char *loop, const char *next, const char *end) {
+  const char *pair = ws_lower_int(l, l->s->pair ? 1 : 0), *temp = ws_lower_temp(l, WS_REG_B32);
+  if (ws_sorts_longest(l->s))
+    OP(l, "twins_again", loop, next, "%tile_step", temp, pair, end);
+  else
+    OP(l, "tile_again", loop, temp, pair, end);
 }
 
 static void work_loop(struct lower *l, struct ws_act *a) {
@@ -101,17 +111,16 @@ static void work_loop(struct lower *l, struct ws_act *a) {
   ws_lower_acts(l, a->body);
   l->px.out = before;
   const char *rows = ws_lower_int(l, l->s->tile_rows), *round = ws_lower_int(l, l->s->tile_rows - 1);
-  const char *loop = ws_ptx_label(&l->px, "tile"), *end = ws_ptx_label(&l->px, "no_tile");
-  const char *section = ws_sorts_by_section(l->s) ? ws_lower_named(l, WS_REG_B32, "section") : NULL;
-  if (section) {
-    ws_lower_comment(l, "tiles are sorted by length within sections of heads whose keys and values stay in the L2 cache");
-    OP(l, "sections", section, ws_lower_int(l, L2_BYTES / token_bytes(l)), ws_lower_temp(l, WS_REG_B32), rows, round);
-  }
-  tile_numbers(l, rows, round, loop, end);
-  tile_place(l, rows, section);
+  const char *loop = ws_ptx_label(&l->px, "tile"), *next = ws_ptx_label(&l->px, "next_tile"), *end = ws_ptx_label(&l->px, "no_tile");
+  WS_OP0(&l->px, l->s->pair ? "tile_of_pair" : "tile_of_cta");
+  if (l->s->arch >= 90 && !l->prog->role->one_thread) OP(l, "uniform", "%tile");
+  if (l->s->persistent)
+    first_tile(l, rows, round, loop, next, end);
+  else
+    single_tile(l, rows, round);
   if (start.n) ws_buf_add(before, start.s, start.n);
   if (body.n) ws_buf_add(before, body.s, body.n);
-  if (l->s->persistent) OP(l, "tile_again", loop, "%tile_step", ws_lower_temp(l, WS_REG_B32), ws_lower_int(l, l->s->pair ? 1 : 0), end);
+  if (l->s->persistent) next_tile(l, loop, next, end);
   l->tile_start = outer_start;
 }
 

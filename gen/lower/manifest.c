@@ -39,7 +39,7 @@ struct ws_params ws_kernel_params(const struct ws_schedule *s, const bool *used,
   const char *dim[16];
   size_t n = extents(s, dim);
   for (size_t i = 0; i < n; i++)
-    if (s->persistent || ws_sorts_by_section(s) || strcmp(dim[i], "batch")) add(s, &p, WS_PARAM_U32, strcmp(dim[i], "batch") ? dim[i] : "batch_count", dim[i]);
+    if (s->persistent || ws_sorts_longest(s) || strcmp(dim[i], "batch")) add(s, &p, WS_PARAM_U32, strcmp(dim[i], "batch") ? dim[i] : "batch_count", dim[i]);
   for (size_t i = 0; i < s->problem->nscalars; i++) {
     const struct ws_problem_scalar *c = &s->problem->scalars[i];
     if (used[i] && c->arg)
