@@ -30,11 +30,11 @@ void ws_emu_mark_wgmma(struct kernel *k, const uint32_t (*uses)[2], size_t nuses
   uint8_t *is_wg = ws_emu_alloc(&k->pool, (k->reg_bytes >> UNIT) + 1);
   memset(is_wg, 0, (k->reg_bytes >> UNIT) + 1);
   for (size_t i = 0; i < k->n; i++) {
+    k->async_proxy |= (k->src[i].row->effects & E_PROXY) != 0;
     if (!is_mma(k, i)) continue;
     any = true;
     for (uint32_t r = 0; r < registers_of(&k->code[i]); r++) is_wg[k->code[i].x[r] >> UNIT] = 1;
   }
-  k->async_proxy |= any;
   if (!any) return;
   k->touch_at = WS_EMU_NEW_N(&k->pool, uint32_t, k->n + 1);
   k->touches = WS_EMU_NEW_N(&k->pool, uint32_t, nuses + 1);
