@@ -40,7 +40,7 @@ static size_t mutate(char *text, size_t n, size_t cap, struct rng *r) {
 
 static uint64_t seed = 1;
 static void test_mutations(void **state) {
-  static const char *const files[] = {"gemm.ptx", "fuzz_seed.ptx", "attention.ptx"};
+  static const char *const files[] = {"gemm.ptx", "fuzz_seed.ptx", "attention.ptx", "fuzz_async.ptx"};
   struct rng r = {seed * 0x9e3779b97f4a7c15u};
   (void)state;
   struct timespec start, t;
@@ -48,7 +48,7 @@ static void test_mutations(void **state) {
   assert_int_equal(wsemuSetOption("watchdog", "0.05"), 0);
   int loaded = 0, ran = 0, tried = 0;
   do {
-    char *base = emu_read_file(files[tried % 4 == 3 ? 2 : tried % 2]);
+    char *base = emu_read_file(files[tried % 4 == 3 ? 2 : tried % 4 == 2 ? 3 : tried % 2]);
     size_t n = strlen(base), cap = n + 4096;
     char *text = realloc(base, cap);
     assert_non_null(text);
@@ -66,7 +66,7 @@ static void test_mutations(void **state) {
         uint64_t small = 64;
         void *args[16];
         for (int k = 0; k < 16; k++) args[k] = k < 4 ? (void *)&p : (void *)&small;
-        ran += !cuLaunchKernel(f, 2, 1, 1, 64, 1, 1, 0, NULL, args, NULL);
+        ran += !cuLaunchKernel(f, 2, 1, 1, names[i][0] == 'k' ? 128 : 64, 1, 1, 0, NULL, args, NULL);
         CHECK(cuMemFree_v2(p));
       }
       CHECK(cuModuleUnload(m));
