@@ -9,7 +9,7 @@
 enum { MULTICAST = 8 };
 #define OP(in) ((uint8_t)((in)->w & 15))
 #define TYPE(in) ((uint8_t)((in)->w >> 4))
-#define POISON 0x7ff5 /* as exec_async.c has it */
+#define POISON UINT64_C(0x7ff57ff57ff57ff5) /* as exec_async.c has it */
 #define BAD(who, ...) WHO_FAULT(who, WS_CUDA_ERROR_ILLEGAL_INSTRUCTION, __VA_ARGS__)
 
 /* ---- operands ---- */
@@ -140,9 +140,9 @@ static int issue_load(struct who who, const struct load *l, struct mbar_ref sign
   a->signal = signal;
   a->holds_shared = l->own.cta || l->to.cta == who.w->cta;
   if (!l->op && !ws_emu_early(who.w)) {
-    const uint16_t poison = POISON;
+    const uint64_t poison[2] = {POISON, POISON};
     uint8_t *to = l->to.cta->shared + l->to.offset;
-    for (uint32_t i = 0; i < l->tile.bytes; i += 2) memcpy(to + i, &poison, 2);
+    for (uint32_t i = 0; i < l->tile.bytes; i += 16) memcpy(to + i, poison, 16);
   }
   who.w->stats.shared_written += l->tile.bytes;
   return ws_emu_agent_issue(a);
