@@ -1,6 +1,7 @@
 /* Operands to register slots, addresses and constants, after the operand pattern of the instruction's table row. */
 #include "decode.h"
 #include "../src/cuda_abi.h"
+#include <stdlib.h>
 #include <string.h>
 
 #define BAD WS_CUDA_ERROR_INVALID_PTX
@@ -119,7 +120,7 @@ static uint64_t window_of(uint8_t space) {
 
 /* ---- scalar operands ---- */
 struct place { /* one operand of the pattern */
-  bool written, wide_ok, optional, vector, pair;
+  bool written, wide_ok, optional, vector, pair, accumulators;
   char code, space; /* space of an address: s, c, g, or 0 for the one among the modifiers */
   int n; /* {n}, or 0 */
 };
@@ -135,7 +136,8 @@ static const char *next_place(const char *p, struct place *pl) {
     if (*p == '*') pl->vector = true;
     if (*p == '?') pl->optional = true;
     if (*p == '|') pl->pair = true;
-    if (*p == '{') pl->n = p[1] - '0';
+    if (*p == '{' && p[1] == 'D') pl->accumulators = true;
+    else if (*p == '{') pl->n = p[1] - '0';
     if (pl->code == '@' && strchr("scg", *p)) pl->space = *p;
   }
   return p;
@@ -145,7 +147,7 @@ static uint8_t place_type(const struct place *pl, const struct isa_use *u) {
   switch (pl->code) {
     case 'b': return T_B32;
     case 'h': return T_B16;
-    case 'q': return T_B64;
+    case 'q': case 'A': return T_B64;
     case 'p': return T_PRED;
     case 'W': return u->type[0] == T_U16 ? T_U32 : u->type[0] == T_S16 ? T_S32 : u->type[0] == T_U32 ? T_U64 : T_S64;
     default: return pl->code >= '0' && pl->code - '0' < u->ntypes ? u->type[pl->code - '0'] : T_B32;
@@ -331,7 +333,7 @@ struct binder {
 static void bind_vector(struct decoder *d, struct instance *s, struct binder *r, const struct ptx_operand *o, const struct place *pl,
                         int n, uint8_t type) {
   struct ptx_operand const *e = o;
-  if (n > 1 || pl->n) {
+  if (n > 1 || pl->n || pl->accumulators) {
     if (o->kind == OPD_VEC && o->nsub == n) e = o->sub;
     else if (!(n == 1 && o->kind != OPD_VEC)) ws_emu_decode_error(d, BAD, "a vector of %d is needed", n);
   } else if (o->kind == OPD_VEC) {
@@ -383,15 +385,32 @@ static void bind_tensor(struct decoder *d, struct instance *s, struct binder *r,
   in->n = (uint8_t)o->sub[1].nsub;
 }
 
+/* Constants of one byte each, the first in the lowest byte of imm. */
+static void bind_small(struct decoder *d, struct binder *r, const struct ptx_operand *o) {
+  if (o->kind != OPD_INT || (int64_t)o->imm < -128 || (int64_t)o->imm > 127) ws_emu_decode_error(d, BAD, "a small integer constant is needed");
+  r->b.in->imm |= (int64_t)((o->imm & 0xff) << 8 * r->b.smalls++);
+}
+
+/* wgmma's accumulators: 64 x N elements in the registers of 128 threads, 16-bit ones in pairs. */
+static int accumulators(const struct isa_use *u) {
+  const char *shape = strchr(u->mods[3], 'n');
+  int n = shape ? atoi(shape + 1) : 0;
+  return u->type[0] == T_F16 ? n / 4 : n / 2;
+}
+
 static void bind_place(struct decoder *d, struct instance *s, struct binder *r, const struct ptx_operand *o, const struct place *pl) {
   struct inst *in = r->b.in;
   uint8_t bytes, type = place_type(pl, r->b.u);
-  if (pl->vector || pl->n) {
-    bind_vector(d, s, r, o, pl, pl->n ? pl->n : r->b.u->vec, type);
+  if (pl->vector || pl->n || pl->accumulators) {
+    bind_vector(d, s, r, o, pl, pl->accumulators ? accumulators(r->b.u) : pl->n ? pl->n : r->b.u->vec, type);
     return;
   }
   if (pl->code == '#') {
     bind_int(d, r, o);
+    return;
+  }
+  if (pl->code == 'i') {
+    bind_small(d, r, o);
     return;
   }
   uint32_t *slot = &in->o[r->scalars++];
@@ -401,6 +420,10 @@ static void bind_place(struct decoder *d, struct instance *s, struct binder *r, 
       return;
     case 't':
       bind_tensor(d, s, r, o, slot);
+      return;
+    case 'A': /* registers, after the slots of D in x; else a descriptor */
+      if (o->kind != OPD_VEC) break;
+      bind_vector(d, s, r, o, pl, 4, T_B32);
       return;
     case '_':
       if (o->kind != OPD_SINK) ws_emu_decode_error(d, BAD, "the result of this form must be '_'");
@@ -482,7 +505,7 @@ void ws_emu_bind(struct decoder *d, struct instance *s, const struct ptx_inst *p
     int spare = p->nops - required;
     while ((pat = next_place(pat, &pl))) {
       if (pl.optional && spare <= 0) {
-        if (pl.code != '#') r.scalars++;
+        if (pl.code != '#' && pl.code != 'i') r.scalars++;
         continue;
       }
       if (pl.optional) spare--;
@@ -491,6 +514,7 @@ void ws_emu_bind(struct decoder *d, struct instance *s, const struct ptx_inst *p
       else bind_place(d, s, &r, &p->ops[at++], &pl);
     }
     if (at < p->nops) ws_emu_decode_error(d, BAD, "there are too many operands");
+    r.b.nx = (uint32_t)r.nx;
     if (r.nx) {
       uint32_t *x = WS_EMU_NEW_N(&d->k->pool, uint32_t, r.nx);
       memcpy(x, r.x, sizeof *x * (size_t)r.nx);

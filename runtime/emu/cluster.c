@@ -1,6 +1,6 @@
 /* A cluster: its CTAs and their warps in turn, its barrier, what to do when nothing can go on. PTX ISA "Cooperative Thread
  * Arrays", "barrier.cluster". */
-#include "engine.h"
+#include "warpgroup.h"
 #include "../src/cuda_abi.h"
 #include <stdlib.h>
 
@@ -165,7 +165,10 @@ static bool run_warp(struct cluster *cl, struct warp *w, struct turn *t) {
     check_barrier(cl);
     if (c->done && !ws_emu_agents_left(c)) return false;
   }
-  if (random) ws_emu_agents_turn(cl);
+  if (random) {
+    ws_emu_agents_turn(cl);
+    ws_emu_wg_turn(cl);
+  }
   return !cl->faulted;
 }
 

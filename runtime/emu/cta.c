@@ -1,5 +1,5 @@
 /* One CTA: its memory, its warps at their start, its barriers. PTX ISA "bar, barrier". */
-#include "engine.h"
+#include "warpgroup.h"
 #include "../src/cuda_abi.h"
 #include <stdlib.h>
 #include <string.h>
@@ -138,6 +138,7 @@ void ws_emu_cta_free(struct cta *c) {
   if (!c) return;
   for (uint32_t i = 0; i < c->nwarps; i++) free(c->warps[i].copies);
   free(c->mbars);
+  ws_emu_wg_free(c);
   free(c);
 }
 

@@ -37,7 +37,7 @@ enum isa_effect {
 };
 
 enum isa_family { FAM_CONTROL, FAM_INT, FAM_FLOAT, FAM_HALF, FAM_CMP, FAM_MOVE, FAM_CVT, FAM_MEM, FAM_ATOM, FAM_ASYNC, FAM_WARP, FAM_SYNC,
-                  FAM_MATRIX, FAM_MBAR, FAM_CLUSTER, FAM_BULK, FAM_COUNT };
+                  FAM_MATRIX, FAM_MBAR, FAM_CLUSTER, FAM_WGMMA, FAM_BULK, FAM_COUNT };
 
 struct isa_row {
   const char *mnemonic, *modifiers, *operands;

@@ -10,6 +10,8 @@ struct bind { /* an instruction about to get its handler */
   uint8_t space;     /* enum ptx_space, where it has an address */
   uint8_t dw, sw;    /* bytes of the destination, source register where the pattern lets them differ from the type */
   uint8_t negated;   /* bit k: the predicate in o[k] is !p */
+  uint8_t smalls;    /* constants packed into imm */
+  uint32_t nx;       /* words in x */
   bool src_pred;     /* cp.async: the optional operand is a predicate */
 };
 typedef emu_fn *emu_resolve(struct bind *b); /* NULL: no such form */

@@ -128,6 +128,8 @@ struct warp {
   bool expired;             /* the next wait for an mbarrier fails instead of blocking */
   bool cluster_open;        /* has arrived at the cluster's barrier and not waited */
   uint32_t cluster_phase;   /* ends the wait */
+  uint64_t wg_issued;       /* wgmma operations */
+  uint32_t wg_groups, wg_before; /* groups committed; those below are waited for */
   uint32_t registers, wanted_registers; /* setmaxnreg: of each thread */
   struct warp_stats stats;
 };
@@ -152,6 +154,7 @@ struct cta {
   uint8_t *shared;
   uint32_t shared_size;
   uint32_t shared_lo; /* the first address: the kernel's, with the CTA's rank in the cluster above */
+  struct warpgroup *groups; /* NULL before the first wgmma */
   struct mbar *mbars;
   uint32_t nmbars, cap_mbars;
   uint32_t free_registers; /* setmaxnreg: given up by warps, a thread's worth each */
