@@ -340,11 +340,30 @@ static void test_refused_forms(void **state) {
   }
 }
 
+/* The kernel that test_fuzz.c damages is whole itself: everything at once in a cluster of two, the map in global memory. */
+static void test_all_together(void **state) {
+  (void)state;
+  const uint64_t extents[] = {64, 64}, strides[] = {128};
+  const uint32_t box[] = {64, 8}, steps[] = {1, 1};
+  EACH_SCHEDULE(s) {
+    _Alignas(128) uint8_t map[128];
+    struct CUmod_st *m = emu_module_file("fuzz_bulk.ptx");
+    ws_cu_deviceptr p = emu_buffer(NULL, 65536);
+    CHECK(cuTensorMapEncodeTiled((void *)map, WS_CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, (void *)(uintptr_t)p, extents, strides, box, steps, 0,
+                                 WS_CU_TENSOR_MAP_SWIZZLE_128B, 0, 0));
+    CHECK(cuMemcpyHtoD_v2(p + 32768, map, sizeof map));
+    assert_int_equal(wsemuSetOption("schedule", schedules[s]), 0);
+    CHECK(emu_run(emu_function(m, "k"), 2, 64, 0, &p, 1));
+    CHECK(cuModuleUnload(m));
+    CHECK(cuMemFree_v2(p));
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_tile_loads), cmocka_unit_test(test_tile_stores),   cmocka_unit_test(test_loads),     cmocka_unit_test(test_clusters),
       cmocka_unit_test(test_groups),     cmocka_unit_test(test_reductions),    cmocka_unit_test(test_faults),    cmocka_unit_test(test_lost_operations),
-      cmocka_unit_test(test_bad_tiles),  cmocka_unit_test(test_refused_forms),
+      cmocka_unit_test(test_bad_tiles),  cmocka_unit_test(test_refused_forms), cmocka_unit_test(test_all_together),
   };
   emu_open();
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
