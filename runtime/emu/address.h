@@ -4,6 +4,7 @@
 #define WS_EMU_ADDRESS_H
 #include "engine.h"
 #include "exec.h"
+#include "hazard.h"
 #include "memory.h"
 
 enum { ACCESS_READ, ACCESS_WRITE };
@@ -61,18 +62,28 @@ static inline int local_access(struct warp *w, const struct inst *in, const uint
   return ev;
 }
 
+/* Remembers ordinary writes where something reads through the async proxy. */
+static inline int shared_access(struct warp *w, const struct inst *in, const uint64_t a[LANES], uint32_t bytes, int kind, struct access *out) {
+  struct cta *c = w->cta;
+  int ev = window_access(w, in, a, c->shared_lo, c->shared_size, c->shared, bytes, SP_SHARED, kind, out);
+  if (kind == ACCESS_WRITE && __builtin_expect(c->shadow != NULL, 0) && ev == EV_NEXT)
+    for (uint32_t m = w->mask; m; m &= m - 1) ws_emu_proxy_wrote(w, in, c, (uint32_t)a[__builtin_ctz(m)] - c->shared_lo, bytes);
+  return ev;
+}
+
 /* Shared memory of the cluster's CTAs, which may differ from lane to lane. */
 static inline int cluster_access(struct warp *w, const struct inst *in, const uint64_t a[LANES], uint32_t bytes, int kind, struct access *out) {
   const struct cta *c = w->cta;
   if (!outside(w, a, c->shared_lo, (uint64_t)c->shared_lo + c->shared_size, bytes))
-    return window_access(w, in, a, c->shared_lo, c->shared_size, c->shared, bytes, SP_SHARED, kind, out);
+    return shared_access(w, in, a, bytes, kind, out);
   for (uint32_t m = w->mask; m; m &= m - 1) {
     int i = __builtin_ctz(m);
     uint32_t offset = 0;
     if (a[i] >> 32) return ws_emu_bad_address(w, in, i, SP_SHARED, a[i], bytes, kind == ACCESS_WRITE);
-    const struct cta *peer = ws_emu_peer(WHO(w, in, i), (uint32_t)a[i], bytes, kind == ACCESS_WRITE, &offset);
+    struct cta *peer = ws_emu_peer(WHO(w, in, i), (uint32_t)a[i], bytes, kind == ACCESS_WRITE, &offset);
     if (!peer) return EV_FAULT;
     out->p[i] = peer->shared + offset;
+    if (kind == ACCESS_WRITE && peer->shadow) ws_emu_proxy_wrote(w, in, peer, offset, bytes);
   }
   return EV_NEXT;
 }
@@ -81,7 +92,7 @@ static inline int space_access(struct warp *w, const struct inst *in, enum ptx_s
                                struct access *out) {
   struct cta *c = w->cta;
   switch (space) {
-    case SP_SHARED: return window_access(w, in, a, c->shared_lo, c->shared_size, c->shared, bytes, SP_SHARED, kind, out);
+    case SP_SHARED: return shared_access(w, in, a, bytes, kind, out);
     case SP_CLUSTER: return cluster_access(w, in, a, bytes, kind, out);
     case SP_LOCAL: return local_access(w, in, a, bytes, kind, out);
     case SP_PARAM:

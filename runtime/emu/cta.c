@@ -1,4 +1,5 @@
 /* One CTA: its memory, its warps at their start, its barriers. PTX ISA "bar, barrier". */
+#include "hazard.h"
 #include "warpgroup.h"
 #include "../src/cuda_abi.h"
 #include <stdlib.h>
@@ -127,6 +128,7 @@ struct cta *ws_emu_cta_new(struct cluster *cl, uint32_t rank, const uint32_t id[
   c->shared_lo = k->shared_base | rank << RANK_SHIFT;
   memset(c->shared, 0xff, up64(shared) + 64); /* NaNs in every format, and an address out of all bounds */
   p += up64(shared) + 64;
+  if (k->async_proxy && !l->options.no_race) c->shadow = calloc(shared / 16 + 2, sizeof *c->shadow); /* without memory: not looked for */
   for (uint32_t i = 0; i < nwarps; i++, p += regs + local) {
     memset(p + regs, 0xff, local);
     start_warp(c, i, p, p + regs);
@@ -136,7 +138,11 @@ struct cta *ws_emu_cta_new(struct cluster *cl, uint32_t rank, const uint32_t id[
 
 void ws_emu_cta_free(struct cta *c) {
   if (!c) return;
-  for (uint32_t i = 0; i < c->nwarps; i++) free(c->warps[i].copies);
+  for (uint32_t i = 0; i < c->nwarps; i++) {
+    free(c->warps[i].copies);
+    free(c->warps[i].flight);
+  }
+  free(c->shadow);
   free(c->mbars);
   ws_emu_wg_free(c);
   free(c);

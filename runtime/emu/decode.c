@@ -1,5 +1,6 @@
 /* An entry's statements to executable form: names matched, the target's gate passed, calls expanded in place. */
 #include "decode.h"
+#include "hazard.h"
 #include "../src/cuda_abi.h"
 #include <stdarg.h>
 #include <stdlib.h>
@@ -326,6 +327,9 @@ static void entry(struct decoder *d, struct ptx_func *f) {
   if (f->ninsts) e->begin = f->insts[f->ninsts - 1].begin, e->line = f->insts[f->ninsts - 1].line;
   ws_emu_bind(d, s, e, match(d, "exit"));
   build_image(d->k);
+  uint32_t(*uses)[2] = (uint32_t(*)[2])WS_EMU_NEW_N(&d->scratch, uint32_t, 2 * d->nuses + 2);
+  for (size_t i = 0; i < d->nuses; i++) uses[i][0] = d->uses[i].pc, uses[i][1] = d->uses[i].slot << 1 | d->uses[i].written;
+  ws_emu_mark_wgmma(d->k, (const uint32_t(*)[2])uses, d->nuses);
   struct graph g = {.k = d->k, .pool = &d->scratch};
   ws_emu_graph(&g);
   ws_emu_reconvergence(&g);

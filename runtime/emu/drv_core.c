@@ -63,10 +63,10 @@ API cuInit(unsigned int flags) {
   if (flags) return WS_CUDA_ERROR_INVALID_VALUE;
   pthread_mutex_lock(&ws_emu_drv.lock);
   if (!ws_emu_drv.initialized) {
-    static const char *const names[4] = {"schedule", "threads", "watchdog", "uninitialised"};
-    static const char *const vars[4] = {"WSEMU_SCHEDULE", "WSEMU_THREADS", "WSEMU_WATCHDOG", "WSEMU_UNINITIALISED"};
+    static const char *const names[5] = {"schedule", "threads", "watchdog", "uninitialised", "race"};
+    static const char *const vars[5] = {"WSEMU_SCHEDULE", "WSEMU_THREADS", "WSEMU_WATCHDOG", "WSEMU_UNINITIALISED", "WSEMU_RACE"};
     ws_emu_drv.initialized = true;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
       const char *v = getenv(vars[i]);
       if (v && ws_emu_set_option(names[i], v)) ws_emu_say(0, "%s has an unknown value", vars[i]);
     }

@@ -218,6 +218,11 @@ int ws_emu_set_option(const char *name, const char *value) {
     o->watchdog = s;
     return 0;
   }
+  if (!strcmp(name, "race")) {
+    if (strcmp(value, "on") && strcmp(value, "off")) return 1;
+    o->no_race = value[1] == 'f';
+    return 0;
+  }
   if (!strcmp(name, "uninitialised")) {
     static const char *const names[] = {[UNINIT_ERROR] = "error", [UNINIT_WARN] = "warn", [UNINIT_STRICT] = "strict"};
     for (uint8_t i = 0; i < 3; i++)

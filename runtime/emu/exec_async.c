@@ -20,9 +20,10 @@ static bool at_once(const struct warp *w, uint32_t group) {
 
 static inline uint8_t *shared_at(const struct warp *w, uint32_t address) { return w->cta->shared + (address - w->cta->shared_lo); }
 
-static void perform(const struct warp *w, const struct copy *c, int i) {
+static void perform(struct warp *w, const struct copy *c, int i) {
   uint8_t *to = shared_at(w, c->dst[i]);
   uint32_t n = c->count[i];
+  if (w->cta->shadow) ws_emu_proxy_wrote(w, c->in, w->cta, c->dst[i] - w->cta->shared_lo, c->bytes);
   if (n == 16) { /* sizes the compiler can open-code */
     memcpy(to, (const void *)(uintptr_t)c->src[i], 16);
     return;
@@ -31,7 +32,7 @@ static void perform(const struct warp *w, const struct copy *c, int i) {
   memset(to + n, 0, c->bytes - n);
 }
 
-static void poison(const struct warp *w, const struct copy *c, int i) {
+static void poison(struct warp *w, const struct copy *c, int i) {
   uint16_t v = POISON;
   for (uint32_t k = 0; k < c->bytes; k += 2) memcpy(shared_at(w, c->dst[i]) + k, &v, 2);
 }

@@ -1,5 +1,6 @@
 /* PTX ISA "Parallel Synchronization and Communication Instructions": bar, barrier, membar, fence. */
 #include "exec.h"
+#include "hazard.h"
 
 enum { RED_NONE, RED_POPC, RED_AND, RED_OR };
 
@@ -36,8 +37,14 @@ HANDLER(fence) {
   return EV_NEXT;
 }
 
+HANDLER(proxy_fence) {
+  ws_emu_proxy_fence(w);
+  return EV_NEXT;
+}
+
 emu_fn *LEVELLED(ws_emu_resolve_sync)(struct bind *b) {
   const struct isa_use *u = b->u;
+  if (ws_emu_has(u, ".async")) return proxy_fence;
   if (strncmp(u->row->mnemonic, "bar", 3)) return fence;
   b->in->imm = ws_emu_has(u, ".popc") ? RED_POPC : ws_emu_has(u, ".and") ? RED_AND : ws_emu_has(u, ".or") ? RED_OR : RED_NONE;
   b->in->imm2 = !ws_emu_has(u, ".arrive");

@@ -4,6 +4,7 @@
  * The sum is the one of mma (exec_mma.c): D and all K products are aligned to the largest exponent among them, each
  * truncated 25 bits below it (13 for 8-bit floating point), their exact sum truncated to f32 or rounded to f16. */
 #include "exec.h"
+#include "hazard.h"
 #include "warpgroup.h"
 
 #if defined(__AVX512F__)
@@ -32,10 +33,11 @@ struct operands {
 /* ---- matrices in shared memory: rows of M or N, 32 bytes of K each. PTX ISA "Matrix Descriptor Format", "Shared Memory
  * Matrix Layout" ---- */
 struct matrix {
-  const struct cta *cta;
+  struct cta *cta;
+  struct who who;
   uint32_t start, leading, stride, span; /* span: of the swizzle, 16 for none */
 };
-static const char *decode_matrix(const struct cta *c, uint64_t d, struct matrix *m) {
+static const char *decode_matrix(struct cta *c, uint64_t d, struct matrix *m) {
   static const uint8_t spans[4] = {16, 128, 64, 32};
   *m = (struct matrix){.cta = c, .start = (uint32_t)(d & 0x3fff) << 4, .leading = (uint32_t)(d >> 16 & 0x3fff) << 4,
                        .stride = (uint32_t)(d >> 32 & 0x3fff) << 4, .span = spans[d >> 62]};
@@ -48,7 +50,9 @@ INLINE const uint8_t *chunk(const struct matrix *m, uint32_t offset) {
   uint32_t a = m->start + offset;
   a ^= (a >> 7 & (m->span / 16 - 1)) << 4;
   a -= m->cta->k->shared_base;
-  return a > m->cta->shared_size || m->cta->shared_size - a < 16 ? NULL : m->cta->shared + a;
+  if (a > m->cta->shared_size || m->cta->shared_size - a < 16) return NULL;
+  if (m->cta->shadow && m->cta->shadow[a / 16].in) ws_emu_proxy_reads(m->who, m->cta, a, 16); /* a fault is seen at the end */
+  return m->cta->shared + a;
 }
 /* Where 16-byte unit `unit` (0 or 1) of K of row `mn` starts, K being contiguous. */
 INLINE uint32_t k_major(const struct matrix *m, uint32_t mn, uint32_t unit) {
@@ -290,8 +294,9 @@ static int fetch(const struct warpgroup *g, const struct inst *in, uint64_t desc
   struct warp *w = &g->cta->warps[g->index * WG_WARPS];
   const char *why = decode_matrix(g->cta, desc, &m);
   if (why) return ws_emu_fault(w, in, 0, WS_CUDA_ERROR_ILLEGAL_INSTRUCTION, "gives descriptor 0x%llx of %s, which %s", (unsigned long long)desc, which, why);
+  m.who = WHO(w, in, 0);
   uint32_t good = (mn ? fetch_mn : fetch_k)(&m, rows, out);
-  if (good == rows) return EV_NEXT;
+  if (good == rows) return w->cta->fault.code ? EV_FAULT : EV_NEXT;
   return ws_emu_fault(w, in, 0, WS_CUDA_ERROR_ILLEGAL_ADDRESS,
                       "gives descriptor 0x%llx of %s, whose row %u lies outside of the CTA's %u bytes [0x%x, 0x%x): start 0x%x, leading offset %u, stride %u, swizzle %u",
                       (unsigned long long)desc, which, good, g->cta->shared_size, g->cta->k->shared_base, g->cta->k->shared_base + g->cta->shared_size,
@@ -336,7 +341,10 @@ HANDLER(mma_async) {
   w->stats.flops += 2ull * 16 * f.n * (256u / ws_emu_types[f.type_a].bits);
   return ws_emu_wg_issue(w, in, a ? a[0] : 0, b[0], add, run);
 }
-HANDLER(fence) { return EV_NEXT; }
+HANDLER(fence) {
+  ws_emu_wg_fence(w);
+  return EV_NEXT;
+}
 HANDLER(commit) {
   w->wg_groups++;
   return EV_NEXT;

@@ -35,7 +35,8 @@ enum event {
 typedef int emu_fn(struct warp *w, const struct inst *in);
 
 enum inst_flag { F_GUARD = 1, F_GUARD_NOT = 2, F_ALIGNED = 4, F_SRC_NOT = 8 /* the source predicate is negated */,
-                 F_ANY_PC = 16 /* lanes may gather from different instructions of this kind */ };
+                 F_ANY_PC = 16 /* lanes may gather from different instructions of this kind */,
+                 F_WGMMA = 32 /* touches registers of some wgmma: hazard.h */ };
 enum { A1_WIDE = 1, A2_WIDE = 2, A3_WIDE = 4 }; /* in `u`: the base register of the first, second, third address has 64 bits */
 struct inst {
   emu_fn *fn;
@@ -72,6 +73,8 @@ struct kernel {
   uint32_t shared_base, shared_static; /* first address and bytes of static shared memory */
   uint32_t shared_dynamic;      /* address of dynamic shared memory */
   bool uses_dynamic;
+  uint32_t *touches, *touch_at; /* of instructions marked F_WGMMA: slot * 2 + written; where each one's begin */
+  bool async_proxy;             /* something reads shared memory through the async proxy */
   char *warnings;               /* lines of registers that may be read before they are written, or NULL */
 };
 
@@ -128,6 +131,8 @@ struct warp {
   bool expired;             /* the next wait for an mbarrier fails instead of blocking */
   bool cluster_open;        /* has arrived at the cluster's barrier and not waited */
   uint32_t cluster_phase;   /* ends the wait */
+  struct flight *flight;    /* hazard.h; NULL before the first wgmma */
+  uint32_t proxy_fence;     /* the CTA's tick at its last fence.proxy.async */
   uint64_t wg_issued;       /* wgmma operations */
   uint32_t wg_groups, wg_before; /* groups committed; those below are waited for */
   uint32_t registers, wanted_registers; /* setmaxnreg: of each thread */
@@ -155,6 +160,8 @@ struct cta {
   uint32_t shared_size;
   uint32_t shared_lo; /* the first address: the kernel's, with the CTA's rank in the cluster above */
   struct warpgroup *groups; /* NULL before the first wgmma */
+  struct shadow *shadow;    /* hazard.h; NULL when nothing reads through the async proxy */
+  uint32_t proxy_tick;
   struct mbar *mbars;
   uint32_t nmbars, cap_mbars;
   uint32_t free_registers; /* setmaxnreg: given up by warps, a thread's worth each */
@@ -171,6 +178,7 @@ enum emu_schedule { SCHED_EARLY, SCHED_LATE, SCHED_RANDOM };
 struct emu_options {
   uint8_t schedule;
   uint8_t uninitialised; /* enum emu_uninitialised, for kernels yet to be decoded */
+  bool no_race;         /* does not look for missing proxy fences */
   uint64_t seed;
   uint32_t threads;     /* 0 = one a core */
   double watchdog;      /* seconds that one launch may take, 0 = no limit */

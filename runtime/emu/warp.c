@@ -4,7 +4,7 @@
  * point (cfg.c) and makes one path for each side. One path runs at a time; when it waits for lanes of another one (a
  * warp-level synchronisation, an .aligned instruction) or spins for long, the next path takes its turn, and lanes that
  * have reached a reconvergence point may go on without the others: lanes of one warp may wait for each other. */
-#include "engine.h"
+#include "hazard.h"
 #include "../src/cuda_abi.h"
 #include <string.h>
 
@@ -278,7 +278,7 @@ int ws_emu_warp_run(struct warp *w, uint64_t budget) {
     const struct inst *in = &code[w->pc];
     uint32_t m = w->active;
     n++;
-    if (__builtin_expect(in->flags & (F_GUARD | F_ALIGNED), 0)) {
+    if (__builtin_expect(in->flags & (F_GUARD | F_ALIGNED | F_WGMMA), 0)) {
       if (in->flags & F_GUARD) {
         uint32_t p = *(uint32_t *)ws_emu_slot(w, in->guard);
         m &= in->flags & F_GUARD_NOT ? ~p : p;
@@ -292,6 +292,7 @@ int ws_emu_warp_run(struct warp *w, uint64_t budget) {
         if (ev == EV_JUMP) continue;
         break;
       }
+      if (in->flags & F_WGMMA && (ev = ws_emu_wg_touch(w, in)) != EV_NEXT) break;
     } else {
       w->mask = m;
     }

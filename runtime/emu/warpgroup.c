@@ -1,6 +1,7 @@
 /* Operations of warpgroups: their queue, their accumulators, their waits (warpgroup.h). */
 #include "warpgroup.h"
 #include "exec.h"
+#include "hazard.h"
 #include <stdlib.h>
 
 #define POISON 0x7ff57ff5u /* a NaN in f32, f16 and bf16 */
@@ -162,7 +163,7 @@ static struct wg_op *join_op(struct warpgroup *g, struct warp *w, const struct i
 int ws_emu_wg_issue(struct warp *w, const struct inst *in, uint64_t a, uint64_t b, bool add,
                     int (*run)(struct warpgroup *g, const struct wg_op *op)) {
   struct warpgroup *g = group_of(w, in);
-  if (!g) return EV_FAULT;
+  if (!g || ws_emu_wg_enter(w, in) != EV_NEXT) return EV_FAULT;
   g->run = run;
   struct wg_op like = {.in = in, .a = a, .b = b, .group = w->wg_groups, .add = add};
   const struct wg_op *op = join_op(g, w, in, &like);
@@ -182,6 +183,7 @@ int ws_emu_wg_wait(struct warp *w, const struct inst *in, uint32_t keep) {
   if (!g) return EV_FAULT;
   if (keep > w->wg_groups) return EV_NEXT;
   w->wg_before = w->wg_groups - keep;
+  ws_emu_wg_leave(w, w->wg_before);
   if (perform_before(g, w->wg_before, &ev)) return ev;
   w->state = WARP_GROUP;
   w->waits = in;

@@ -29,9 +29,10 @@ size_t wsemuLastMessage(char *out, size_t n);
 /* name "schedule": "early", "late" (the default) or "random:SEED" (when asynchronous operations complete); name "threads":
  * worker threads, "0" = one a core; name "watchdog": seconds that a launch may take, "0" (the default) = no limit;
  * name "uninitialised", for kernels not yet launched: "error" (the default: a kernel that reads a register which no path
- * has written is refused; where some path has not, wsemuWarnings says so), "strict" (both are refused) or "warn" (none).
+ * has written is refused; where some path has not, wsemuWarnings says so), "strict" (both are refused) or "warn" (none); name "race": "on" (the
+ * default: wgmma or a bulk copy that reads shared memory which a warp wrote without a proxy fence since is a fault) or "off".
  * Returns 0, or 1 for an unknown name or value. cuInit reads them once from the environment: WSEMU_SCHEDULE,
- * WSEMU_THREADS, WSEMU_WATCHDOG, WSEMU_UNINITIALISED. */
+ * WSEMU_THREADS, WSEMU_WATCHDOG, WSEMU_UNINITIALISED, WSEMU_RACE. */
 int wsemuSetOption(const char *name, const char *value);
 
 struct CUmod_st;

@@ -130,9 +130,116 @@ static void test_specials(void **state) {
   }
 }
 
+
+/* ---- programs of several operations: 8 columns, A and B of ones in bf16 without a swizzle, so every D is a multiple of 16 ---- */
+#define HEAD ".version 8.6\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 out)\n.reqntid 128\n{\n.shared .align 1024 .b8 s[4096];\n.reg .b64 o, x, a, b;\n" \
+             ".reg .b32 t, v, n;\n.reg .pred p, q;\n.reg .f32 d<4>, e<4>, f;\n.reg .b32 r<4>;\n"                        \
+             "ld.param.u64 o, [out];\nmov.u32 t, %tid.x;\nmul.wide.u32 x, t, 4;\nadd.u64 o, o, x;\nmov.u32 n, s;\nshl.b32 v, t, 2;\nadd.u32 n, n, v;\nmov.b32 v, 0x3f803f80;\n" \
+             "mov.u64 a, 0x0000001000080040;\nmov.u64 b, 0x0000001000080040;\nmov.b32 r0, v;\nmov.b32 r1, v;\nmov.b32 r2, v;\nmov.b32 r3, v;\nmov.f32 d0, 0f00000000;\nmov.f32 d1, d0;\nmov.f32 d2, d0;\nmov.f32 d3, d0;\n" \
+             "mov.f32 e0, d0;\nmov.f32 e1, d0;\nmov.f32 e2, d0;\nmov.f32 e3, d0;\nmov.f32 f, d0;\n"
+#define FILL "L: st.shared.b32 [n], v;\nadd.u32 n, n, 512;\nsetp.lt.u32 p, n, 5120;\n@p bra L;\n"
+#define READY FILL "fence.proxy.async.shared::cta;\nbar.sync 0;\n"
+#define FENCE "wgmma.fence.sync.aligned;\n"
+#define SS(d, add) "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {" #d "0, " #d "1, " #d "2, " #d "3}, a, b, " #add ", 1, 1, 0, 0;\n"
+#define RS(d, add) "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {" #d "0, " #d "1, " #d "2, " #d "3}, {r0, r1, r2, r3}, b, " #add ", 1, 1, 0;\n"
+#define COMMIT "wgmma.commit_group.sync.aligned;\n"
+#define GROUPS_LEFT(n) "wgmma.wait_group.sync.aligned " #n ";\n"
+#define OUT(d) "st.global.f32 [o], " #d "3;\n"
+
+static ws_cu_result run_text(const char *body, const char *schedule, unsigned threads, float *got) {
+  char text[8192];
+  int n = snprintf(text, sizeof text, "%s%s\nret;\n}\n", HEAD, body);
+  assert_true(n > 0 && (size_t)n < sizeof text);
+  if (threads != 128) memcpy(strstr(text, ".reqntid 128"), ".maxntid 256", 12);
+  assert_int_equal(wsemuSetOption("schedule", schedule), 0);
+  ws_cu_deviceptr p = emu_buffer(NULL, 256 * 4);
+  ws_cu_result r = emu_run_text(text, threads, 0, &p, 1);
+  emu_fetch(got, p, 256 * 4);
+  return r;
+}
+static void expect(const char *body, float value, unsigned threads) {
+  float got[256];
+  for (size_t k = 0; k < sizeof schedules / sizeof *schedules; k++) {
+    CHECK(run_text(body, schedules[k], threads, got));
+    for (unsigned t = 0; t < threads; t++) assert_true(got[t] == value);
+  }
+}
+static void expect_fault(const char *body, unsigned threads, const char *what, const char *other) {
+  float got[256];
+  for (size_t k = 0; k < sizeof schedules / sizeof *schedules; k++) {
+    assert_int_not_equal(run_text(body, schedules[k], threads, got), WS_CUDA_SUCCESS);
+    if (strstr(emu_message(), what) && strstr(emu_message(), other)) continue;
+    print_message("'%s', '%s' are not in: %s\n", what, other, emu_message());
+    fail();
+  }
+}
+
+static void test_groups(void **state) {
+  (void)state;
+  expect(READY FENCE SS(d, 0) COMMIT GROUPS_LEFT(0) OUT(d), 16, 128);
+  expect(READY FENCE SS(d, 0) SS(d, 1) RS(d, 1) COMMIT GROUPS_LEFT(0) OUT(d), 48, 128);
+  expect(READY FENCE SS(d, 0) COMMIT SS(e, 0) SS(e, 1) COMMIT GROUPS_LEFT(1) OUT(d) GROUPS_LEFT(0), 16, 128);
+  expect(READY FENCE SS(d, 0) COMMIT SS(e, 0) SS(e, 1) COMMIT GROUPS_LEFT(0) OUT(e), 32, 128);
+  expect(READY FENCE SS(d, 0) SS(e, 0) COMMIT GROUPS_LEFT(0) FENCE RS(d, 1) SS(e, 1) COMMIT GROUPS_LEFT(0) "add.f32 d3, d3, e3;\n" OUT(d), 64, 128);
+  expect(READY FENCE SS(d, 0) COMMIT SS(d, 1) COMMIT GROUPS_LEFT(0) FENCE SS(d, 1) COMMIT GROUPS_LEFT(0) OUT(d), 48, 128);
+  expect(READY FENCE SS(d, 0) COMMIT GROUPS_LEFT(0) OUT(d), 16, 256); /* two warpgroups */
+  expect("setp.ge.u32 q, t, 128;\n" READY "@q bra SECOND;\n" FENCE SS(d, 0) COMMIT GROUPS_LEFT(0) "bra.uni END;\nSECOND:\n" FENCE SS(d, 0) SS(d, 0) COMMIT GROUPS_LEFT(0) "END:\n" OUT(d), 16, 256);
+}
+
+/* The late schedule reads shared memory and A's registers when a wait covers the operation. */
+static void test_late_operands(void **state) {
+  static const char smem[] = READY FENCE SS(d, 0) COMMIT "bar.sync 0;\nmov.b32 v, 0x40004000;\nsub.u32 n, n, 4096;\n" "M: st.shared.b32 [n], v;\nadd.u32 n, n, 512;\nsetp.lt.u32 p, n, 5120;\n@p bra M;\nfence.proxy.async;\nbar.sync 0;\n" GROUPS_LEFT(0) OUT(d);
+  float got[256];
+  (void)state;
+  CHECK(run_text(smem, "early", 128, got));
+  assert_true(got[5] == 16);
+  CHECK(run_text(smem, "late", 128, got));
+  assert_true(got[5] == 64);
+  struct wsemu_stats s = {.size = sizeof s};
+  wsemuResetStats();
+  CHECK(run_text(READY FENCE SS(d, 0) SS(d, 1) COMMIT GROUPS_LEFT(0) OUT(d), "late", 128, got));
+  assert_int_equal(wsemuGetStats(&s), 0);
+  assert_int_equal(s.async_operations, 2);
+  assert_int_equal(s.async_delayed, 2);
+  assert_int_equal(s.tensor_flops, 2 * 2 * 64 * 8 * 16);
+}
+
+static void test_hazards(void **state) {
+  static const struct { const char *body, *what, *other; } bad[] = {
+      {READY FENCE SS(d, 0) COMMIT OUT(d), "reads an accumulator that no wgmma.wait_group has waited for", "wgmma.mma_async"},
+      {READY FENCE SS(d, 0) COMMIT SS(e, 0) COMMIT GROUPS_LEFT(1) OUT(e), "reads an accumulator", "{e0, e1"},
+      {READY FENCE SS(d, 0) GROUPS_LEFT(0) OUT(d), "reads an accumulator", "{d0, d1"}, /* not committed */
+      {READY FENCE SS(d, 0) COMMIT "mov.f32 d2, f;\n" GROUPS_LEFT(0), "writes an accumulator", "mov.f32 d2, f"},
+      {READY FENCE RS(d, 0) COMMIT "mov.b32 r1, v;\n" GROUPS_LEFT(0), "writes a register of A", "mov.b32 r1, v"},
+      {READY SS(d, 0) COMMIT GROUPS_LEFT(0), "without a wgmma.fence before the first one", "{d0"},
+      {READY FENCE SS(d, 0) COMMIT GROUPS_LEFT(0) "mul.f32 d1, d1, d1;\n" SS(d, 1) COMMIT GROUPS_LEFT(0), "without a wgmma.fence since its last access", "mul.f32 d1"},
+      {READY FENCE RS(d, 0) COMMIT GROUPS_LEFT(0) "mov.b32 r2, 0;\n" RS(d, 1) COMMIT GROUPS_LEFT(0), "without a wgmma.fence since its last access", "mov.b32 r2, 0"},
+      {READY FENCE SS(d, 0) "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {e0, e1, e2, d3}, a, b, 0, 1, 1, 0, 0;\n" COMMIT GROUPS_LEFT(0), "accumulates in a register of another operation in flight", "{d0"},
+      {FILL "bar.sync 0;\n" FENCE SS(d, 0) COMMIT GROUPS_LEFT(0), "without a fence.proxy.async since", "st.shared.b32 [n], v"}};
+  (void)state;
+  for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) expect_fault(bad[k].body, 128, bad[k].what, bad[k].other);
+  assert_int_equal(wsemuSetOption("race", "off"), 0);
+  expect(FILL "bar.sync 0;\n" FENCE SS(d, 0) COMMIT GROUPS_LEFT(0) OUT(d), 16, 128);
+  assert_int_equal(wsemuSetOption("race", "on"), 0);
+}
+
+static void test_faults(void **state) {
+  (void)state;
+  expect_fault(READY FENCE SS(d, 0) COMMIT GROUPS_LEFT(0), 64, "a whole warpgroup of 128 threads", "of 2");
+  expect_fault(READY FENCE "setp.eq.u32 p, t, 5;\n@p " SS(d, 0) COMMIT GROUPS_LEFT(0), 128, ".aligned", "mma_async");
+  expect_fault(READY FENCE "setp.lt.u32 p, t, 32;\n@p bra SKIP;\n" SS(d, 0) "SKIP:\n" COMMIT GROUPS_LEFT(0), 128, "waits for the other warps of its warpgroup", "wait_group");
+  expect_fault(READY FENCE "cvt.u64.u32 x, t; shr.u64 x, x, 5; shl.b64 x, x, 6; add.u64 a, a, x;\n" SS(d, 0) COMMIT GROUPS_LEFT(0), 128, "differs in its warpgroup's operation 0", "0x10000800");
+  expect_fault(READY FENCE "cvt.u64.u32 x, t; add.u64 a, a, x;\n" SS(d, 0) COMMIT GROUPS_LEFT(0), 128, "differs from its warp's", "mma_async");
+  expect_fault(READY FENCE "or.b64 a, a, 0x0000400000000000;\n" SS(d, 0) COMMIT GROUPS_LEFT(0), 128, "of A, which sets reserved bits", "mma_async");
+  expect_fault(READY FENCE "or.b64 b, b, 0x0002000000000000;\n" SS(d, 0) COMMIT GROUPS_LEFT(0), 128, "of B, which has a base offset", "mma_async");
+  expect_fault(READY FENCE "add.u64 b, b, 300;\n" SS(d, 0) COMMIT GROUPS_LEFT(0), 128, "of B, whose row 0 lies outside of the CTA's 4096 bytes", "stride 256");
+  expect_fault(READY FENCE "and.b32 n, t, 1; setp.eq.u32 p, n, 1;\nwgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {d0, d1, d2, d3}, a, b, p, 1, 1, 0, 0;\n" COMMIT GROUPS_LEFT(0), 128, "a scale-d that differs within its warp", "0xaaaaaaaa");
+}
+
 static int setup(void **state) { (void)state; emu_open(); return 0; }
 static int teardown(void **state) { (void)state; emu_close(); return 0; }
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_forms), cmocka_unit_test(test_specials)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_forms), cmocka_unit_test(test_specials), cmocka_unit_test(test_groups), cmocka_unit_test(test_late_operands), cmocka_unit_test(test_hazards),
+                                     cmocka_unit_test(test_faults)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,0 +1,29 @@
+/* What a program must not do while asynchronous operations are under way, found when it happens.
+ *
+ * Registers of wgmma (PTX ISA "wgmma.fence", "wgmma.wait_group"): until a wait covers the operation, its accumulators must
+ * not be touched and its A registers not be written; and wgmma.fence must lie between an access to such a register and the
+ * next operation that uses it. Instructions that touch registers of some wgmma are marked when the kernel is decoded
+ * (F_WGMMA); the others cost nothing.
+ *
+ * Shared memory (PTX ISA "Async proxy"): what a thread wrote with ordinary instructions may be read by wgmma and bulk
+ * operations once a proxy fence lies in between. A shadow of shared memory has the last ordinary write of every 16 bytes.
+ * Taken as fenced when the writing or the reading warp has executed a proxy fence since. Option "race" = "off" drops this. */
+#ifndef WS_EMU_HAZARD_H
+#define WS_EMU_HAZARD_H
+#include "engine.h"
+
+/* hazard.c: registers */
+void ws_emu_mark_wgmma(struct kernel *k, const uint32_t (*uses)[2], size_t nuses);  /* uses: instruction; slot * 2 + written */
+int ws_emu_wg_touch(struct warp *w, const struct inst *in);    /* an instruction marked F_WGMMA is about to be executed */
+int ws_emu_wg_enter(struct warp *w, const struct inst *in);    /* a wgmma is issued: EV_NEXT or EV_FAULT */
+void ws_emu_wg_leave(struct warp *w, uint32_t before);         /* a wait covers the groups below */
+void ws_emu_wg_fence(struct warp *w);
+
+/* proxy.c: shared memory. Cheap where the kernel has no asynchronous reader: there is no shadow then. */
+struct shadow { uint32_t tick; uint16_t warp, unused; const struct inst *in; }; /* in NULL: no ordinary write */
+void ws_emu_proxy_fence(struct warp *w);
+void ws_emu_proxy_wrote(struct warp *w, const struct inst *in, struct cta *owner, uint32_t offset, uint32_t bytes); /* with a shadow only */
+/* An operation that `who` issued reads, or has written, shared memory through the async proxy. EV_NEXT or EV_FAULT. */
+int ws_emu_proxy_reads(struct who who, struct cta *owner, uint32_t offset, uint32_t bytes);
+void ws_emu_proxy_async_wrote(struct cta *owner, uint32_t offset, uint32_t bytes);
+#endif
