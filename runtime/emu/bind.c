@@ -369,19 +369,6 @@ static void bind_address(struct decoder *d, struct instance *s, struct binder *r
   r->x[r->nx++] = (uint32_t)((uint64_t)third >> 32);
 }
 
-/* Constants of one byte each, the first in the lowest byte of imm. */
-static void bind_small(struct decoder *d, struct binder *r, const struct ptx_operand *o) {
-  if (o->kind != OPD_INT || (int64_t)o->imm < -128 || (int64_t)o->imm > 127) ws_emu_decode_error(d, BAD, "a small integer constant is needed");
-  r->b.in->imm |= (int64_t)((o->imm & 0xff) << 8 * r->b.smalls++);
-}
-
-/* wgmma's accumulators: 64 x N elements in the registers of 128 threads, 16-bit ones in pairs. */
-static int accumulators(const struct isa_use *u) {
-  const char *shape = strchr(u->mods[3], 'n');
-  int n = shape ? atoi(shape + 1) : 0;
-  return u->type[0] == T_F16 ? n / 4 : n / 2;
-}
-
 /* [map, {c0, ..}]: x gets the coordinates, n their number. */
 static void bind_tensor(struct decoder *d, struct instance *s, struct binder *r, const struct ptx_operand *o, uint32_t *slot) {
   struct inst *in = r->b.in;
@@ -396,6 +383,19 @@ static void bind_tensor(struct decoder *d, struct instance *s, struct binder *r,
     r->x[r->nx++] = source(d, s, &o->sub[1].sub[i], T_B32, false, &bytes);
   }
   in->n = (uint8_t)o->sub[1].nsub;
+}
+
+/* Constants of one byte each, the first in the lowest byte of imm. */
+static void bind_small(struct decoder *d, struct binder *r, const struct ptx_operand *o) {
+  if (o->kind != OPD_INT || (int64_t)o->imm < -128 || (int64_t)o->imm > 127) ws_emu_decode_error(d, BAD, "a small integer constant is needed");
+  r->b.in->imm |= (int64_t)((o->imm & 0xff) << 8 * r->b.smalls++);
+}
+
+/* wgmma's accumulators: 64 x N elements in the registers of 128 threads, 16-bit ones in pairs. */
+static int accumulators(const struct isa_use *u) {
+  const char *shape = strchr(u->mods[3], 'n');
+  int n = shape ? atoi(shape + 1) : 0;
+  return u->type[0] == T_F16 ? n / 4 : n / 2;
 }
 
 static void bind_place(struct decoder *d, struct instance *s, struct binder *r, const struct ptx_operand *o, const struct place *pl) {
@@ -418,12 +418,12 @@ static void bind_place(struct decoder *d, struct instance *s, struct binder *r, 
     case '@':
       bind_address(d, s, r, o, pl, slot);
       return;
+    case 't':
+      bind_tensor(d, s, r, o, slot);
+      return;
     case 'A': /* registers, after the slots of D in x; else a descriptor */
       if (o->kind != OPD_VEC) break;
       bind_vector(d, s, r, o, pl, 4, T_B32);
-      return;
-    case 't':
-      bind_tensor(d, s, r, o, slot);
       return;
     case '_':
       if (o->kind != OPD_SINK) ws_emu_decode_error(d, BAD, "the result of this form must be '_'");

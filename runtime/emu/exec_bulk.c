@@ -3,13 +3,14 @@
  * Everything is checked at issue, with the thread's line; the bytes move in an agent (engine.h). A copy into shared memory is one
  * step that ends by crediting the mbarrier; a multicast is such an agent for each CTA. A copy out of shared memory is two: it
  * reads, which wait_group.read waits for, and then it writes. Tiles: tile.h. */
+#include "hazard.h"
 #include "tile.h"
 
 /* in->w: the operation of a reduction, enum bulk_op, and its type << 4; in->n: rank of a tensor form; in->u: A1_WIDE .. A3_WIDE, MULTICAST */
 enum { MULTICAST = 8 };
 #define OP(in) ((uint8_t)((in)->w & 15))
 #define TYPE(in) ((uint8_t)((in)->w >> 4))
-#define POISON 0x7ff5 /* as exec_async.c has it */
+#define POISON UINT64_C(0x7ff57ff57ff57ff5) /* as exec_async.c has it */
 #define BAD(who, ...) WHO_FAULT(who, WS_CUDA_ERROR_ILLEGAL_INSTRUCTION, __VA_ARGS__)
 
 /* ---- operands ---- */
@@ -127,6 +128,8 @@ static enum agent_step perform_load(struct agent *a) {
   uint8_t *to = l->to.cta->shared + l->to.offset;
   const uint8_t *from = l->own.cta ? l->own.cta->shared + l->own.offset : (const uint8_t *)(uintptr_t)l->from;
   if (!alive(a->who, &l->to)) return AGENT_FAULT;
+  if (l->own.cta && ws_emu_proxy_reads(a->who, l->own.cta, l->own.offset, l->tile.bytes) != EV_NEXT) return AGENT_FAULT;
+  ws_emu_proxy_async_wrote(l->to.cta, l->to.offset, l->tile.bytes);
   if (l->tile.map.rank) tile_load(&l->tile, l->to);
   else if (l->op) reduce_bytes(l->op, l->type, to, from, l->tile.bytes);
   else memmove(to, from, l->tile.bytes);
@@ -140,9 +143,9 @@ static int issue_load(struct who who, const struct load *l, struct mbar_ref sign
   a->signal = signal;
   a->holds_shared = l->own.cta || l->to.cta == who.w->cta;
   if (!l->op && !ws_emu_early(who.w)) {
-    const uint16_t poison = POISON;
+    const uint64_t poison[2] = {POISON, POISON};
     uint8_t *to = l->to.cta->shared + l->to.offset;
-    for (uint32_t i = 0; i < l->tile.bytes; i += 2) memcpy(to + i, &poison, 2);
+    for (uint32_t i = 0; i < l->tile.bytes; i += 16) memcpy(to + i, poison, 16);
   }
   who.w->stats.shared_written += l->tile.bytes;
   return ws_emu_agent_issue(a);
@@ -187,6 +190,7 @@ static int load_one(struct who who, enum ptx_space space) {
 static int send_one(struct who who) {
   struct load l = {.op = OP(who.in), .type = TYPE(who.in), .tile.bytes = word(who, 2)};
   if (!good_size(who, l.tile.bytes) || !shared_range(who, address_2(who, 1), SP_SHARED, l.tile.bytes, 16, false, &l.own)) return EV_FAULT;
+  if (ws_emu_proxy_reads(who, l.own.cta, l.own.offset, l.tile.bytes) != EV_NEXT) return EV_FAULT;
   return start_load(who, &l, 3, SP_CLUSTER, 16);
 }
 /* [d], [map, {c}], [mb] {, mask} */
@@ -208,6 +212,7 @@ struct store {
 static enum agent_step perform_store(struct agent *a) {
   struct store *s = (struct store *)(void *)a->payload;
   if (!a->step) {
+    if (ws_emu_proxy_reads(a->who, s->from.cta, s->from.offset, s->tile.bytes) != EV_NEXT) return AGENT_FAULT;
     if (s->tile.map.rank) tile_gather(&s->tile, s->from, s->data);
     else memcpy(s->data, s->from.cta->shared + s->from.offset, s->tile.bytes);
     a->holds_shared = false;
@@ -220,6 +225,7 @@ static enum agent_step perform_store(struct agent *a) {
 }
 
 static int issue_store(struct who who, const struct store *s) {
+  if (ws_emu_proxy_reads(who, s->from.cta, s->from.offset, s->tile.bytes) != EV_NEXT) return EV_FAULT; /* whenever it happens */
   struct agent *a = ws_emu_agent_new(who, sizeof *s + s->tile.bytes, perform_store);
   if (!a) return EV_FAULT;
   memcpy(a->payload, s, sizeof *s);

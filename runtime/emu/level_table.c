@@ -16,4 +16,4 @@ const struct level LEVELLED(ws_emu_level) = {
      [FAM_ASYNC] = LEVELLED(ws_emu_resolve_async), [FAM_WARP] = LEVELLED(ws_emu_resolve_warp), [FAM_SYNC] = LEVELLED(ws_emu_resolve_sync),
      [FAM_MATRIX] = LEVELLED(ws_emu_resolve_matrix), [FAM_MBAR] = LEVELLED(ws_emu_resolve_mbar),
      [FAM_CLUSTER] = LEVELLED(ws_emu_resolve_cluster), [FAM_WGMMA] = LEVELLED(ws_emu_resolve_wgmma),
-      [FAM_BULK] = LEVELLED(ws_emu_resolve_bulk)}};
+     [FAM_BULK] = LEVELLED(ws_emu_resolve_bulk)}};

@@ -133,7 +133,7 @@ void ws_emu_tile_begin(struct tile_walk *w, const struct tmap *m, const int32_t 
   if (last < 0) last = 0;
   if (first > last) first = last;
   *w = (struct tile_walk){.m = m, .row_bytes = (uint32_t)(width * size), .first = (uint32_t)(first * size), .last = (uint32_t)(last * size)};
-  for (int d = 0; d < m->rank; d++) w->at[d] = w->begin[d] = coordinates[d];
+  for (int d = 0; d < m->rank; d++) w->at[d] = w->begin[d] = coordinates[d], w->count[d] = ws_emu_tmap_count(m, d);
 }
 
 bool ws_emu_tile_next(struct tile_walk *w, struct tile_row *row) {
@@ -150,7 +150,7 @@ bool ws_emu_tile_next(struct tile_walk *w, struct tile_row *row) {
   int d = 1;
   for (; d < m->rank; d++) { /* the next row */
     w->at[d] += m->step[d];
-    if (++w->index[d] < ws_emu_tmap_count(m, d)) break;
+    if (++w->index[d] < w->count[d]) break;
     w->index[d] = 0;
     w->at[d] = w->begin[d];
   }

@@ -42,7 +42,7 @@ struct tile_walk {
   const struct tmap *m;
   int64_t at[TMAP_RANK];     /* coordinates */
   int64_t begin[TMAP_RANK];
-  uint32_t index[TMAP_RANK]; /* dimensions 1.. */
+  uint32_t index[TMAP_RANK], count[TMAP_RANK]; /* dimensions 1.. */
   uint32_t row_bytes, first, last, offset;
   bool done;
 };

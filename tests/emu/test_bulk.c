@@ -265,6 +265,18 @@ static void test_faults(void **state) {
   expect_fault(LOAD("[s+2032]", "[i]", "128", "[bar]"), 1, WS_CUDA_ERROR_ILLEGAL_ADDRESS, "past the end of its CTA's shared memory");
   expect_fault(LOAD("[s]", "[i]", "128", "[s+256]"), 1, WS_CUDA_ERROR_ILLEGAL_INSTRUCTION, "where none is initialised");
 }
+/* What was written with ordinary instructions needs a fence before a bulk operation may read it. */
+static void test_missing_fences(void **state) {
+  (void)state;
+#define UNFENCED HEAD("") "st.shared.u32 [c], 3;\n" ALONE "@q cp.async.bulk.global.shared::cta.bulk_group [o], [s], 128;\n@q cp.async.bulk.commit_group;\n@q cp.async.bulk.wait_group 0;\nret;\n}\n"
+  expect_fault(UNFENCED, 1, WS_CUDA_ERROR_ILLEGAL_INSTRUCTION, "which warp 0 wrote without a fence.proxy.async since");
+  expect_fault(HEAD(".reqnctapercluster 2, 1, 1\n") EXPECT ALL "xor.b32 n, r, 1;\nmapa.shared::cluster.u32 m, m, n;\nmapa.shared::cluster.u32 n, b, n;\nst.shared.u32 [c+128], 3;\n"
+               "@q cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [n], [s+128], 128, [m];\n" WAIT ALL "ret;\n}\n", 2,
+               WS_CUDA_ERROR_ILLEGAL_INSTRUCTION, "without a fence.proxy.async since");
+  assert_int_equal(wsemuSetOption("race", "off"), 0);
+  CHECK(run(UNFENCED, 1, "late"));
+  assert_int_equal(wsemuSetOption("race", "on"), 0);
+}
 static void test_lost_operations(void **state) {
   (void)state;
   run(HEAD("") ALONE EXPECT "@q cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [i], 128, [bar];\nret;\n}\n", 1, "late");
@@ -340,11 +352,30 @@ static void test_refused_forms(void **state) {
   }
 }
 
+/* The kernel that test_fuzz.c damages is whole itself: everything at once in a cluster of two, the map in global memory. */
+static void test_all_together(void **state) {
+  (void)state;
+  const uint64_t extents[] = {64, 64}, strides[] = {128};
+  const uint32_t box[] = {64, 8}, steps[] = {1, 1};
+  EACH_SCHEDULE(s) {
+    _Alignas(128) uint8_t map[128];
+    struct CUmod_st *m = emu_module_file("fuzz_bulk.ptx");
+    ws_cu_deviceptr p = emu_buffer(NULL, 65536);
+    CHECK(cuTensorMapEncodeTiled((void *)map, WS_CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, (void *)(uintptr_t)p, extents, strides, box, steps, 0,
+                                 WS_CU_TENSOR_MAP_SWIZZLE_128B, 0, 0));
+    CHECK(cuMemcpyHtoD_v2(p + 32768, map, sizeof map));
+    assert_int_equal(wsemuSetOption("schedule", schedules[s]), 0);
+    CHECK(emu_run(emu_function(m, "k"), 2, 64, 0, &p, 1));
+    CHECK(cuModuleUnload(m));
+    CHECK(cuMemFree_v2(p));
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_tile_loads), cmocka_unit_test(test_tile_stores),   cmocka_unit_test(test_loads),     cmocka_unit_test(test_clusters),
       cmocka_unit_test(test_groups),     cmocka_unit_test(test_reductions),    cmocka_unit_test(test_faults),    cmocka_unit_test(test_lost_operations),
-      cmocka_unit_test(test_bad_tiles),  cmocka_unit_test(test_refused_forms),
+      cmocka_unit_test(test_bad_tiles),  cmocka_unit_test(test_refused_forms), cmocka_unit_test(test_all_together), cmocka_unit_test(test_missing_fences),
   };
   emu_open();
   int failed = cmocka_run_group_tests(tests, NULL, NULL);

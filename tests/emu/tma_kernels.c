@@ -22,7 +22,7 @@ static const char load[] =
     "mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], bytes;\n"
     "cp.async.bulk.tensor.%dd.shared::cluster.global.tile.mbarrier::complete_tx::bytes [sa], [map, {%s}], [bar];\n"
     "ISSUED:\nWAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [bar], 0;\n@p bra DONE;\nadd.u32 tries, tries, 1;\n"
-    "setp.lt.u32 p, tries, 100000;\n@p bra WAIT;\nmov.u32 flag, 1;\nDONE:\n";
+    "setp.lt.u32 p, tries, 2000;\n@p bra WAIT;\nmov.u32 flag, 1;\nDONE:\n";
 static const char store[] =
     "cp%s.async.bulk.tensor.%dd.global.shared::cta%s%s.tile.bulk_group [map, {%s}], [sa];\n"
     "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\nISSUED:\n";
