@@ -312,9 +312,11 @@ static struct copy_map *acc_map(struct lower *l, int warp_rows, int bytes, bool 
 
 const char *ws_acc_row(struct lower *l, int warp_rows) { return acc_map(l, warp_rows, 0, l->depth > 0)->row; }
 
-struct acc_access ws_acc_access(struct lower *l, const struct ws_mem *m, bool vector) {
+/* bytes: from one column of the quad to the next, 0 for a row vector. */
+static struct acc_access access_by(struct lower *l, const struct ws_mem *m, int bytes) {
   const struct ws_tensor *t = m->tensor;
-  struct copy_map *map = acc_map(l, ws_warp_rows(l, m->rows), vector ? 0 : (int)ws_type_bits(t->type) / 8, ws_lower_in_loop(l, t, NULL));
+  bool vector = bytes == 0;
+  struct copy_map *map = acc_map(l, ws_warp_rows(l, m->rows), bytes, ws_lower_in_loop(l, t, NULL));
   struct pointer *p = pointer(l, m, map);
   struct acc_access a = {.address = tile_address(l, m, p), .pass = p->pass, .rows_left = rows_left(l, m, map->row)};
   if (vector || t->col_dim < 0 || !t->dim[t->col_dim]) return a;
@@ -325,10 +327,38 @@ struct acc_access ws_acc_access(struct lower *l, const struct ws_mem *m, bool ve
   return a;
 }
 
+struct acc_access ws_acc_access(struct lower *l, const struct ws_mem *m, bool vector) {
+  return access_by(l, m, vector ? 0 : (int)ws_type_bits(m->tensor->type) / 8);
+}
+
+/* 16-bit tiles: the four lanes of a quad exchange what they have of four n-tiles of a row, 4 bytes each, so that each has 16
+ * bytes of one: lane t of n-tile 4 k + t. */
+static void store_quads(struct lower *l, const struct ws_mem *to, const struct tile *v) {
+  struct acc_access at = access_by(l, to, 8); /* two columns a lane: 16 bytes */
+  const char *odd = ws_lower_temp(l, WS_REG_PRED), *high = ws_lower_temp(l, WS_REG_PRED);
+  OP(l, "quad_lanes", odd, high, ws_lower_temp(l, WS_REG_B32));
+  const char **b = ws_ptx_temps(&l->px, WS_REG_B32, "turned", 6);
+  for (int r = 0; r < v->mt * 2; r++) {
+    const char *in = ws_lower_temp(l, WS_REG_PRED);
+    OP(l, "row_exists", in, at.rows_left, ws_lower_int(l, r * 8));
+    for (int ni = 0; ni < v->nt; ni += 4) {
+      const char *x[4];
+      for (int k = 0; k < 4; k++) x[k] = v->reg[((r / 2 * v->nt + ni + k) * 4 + r % 2 * 2) / 2];
+      OP(l, "quad_turn", b[0], b[1], b[2], b[3], b[4], b[5], x[0], x[1], x[2], x[3], odd, high);
+      OP(l, "store_quad", in, at.address, ws_lower_int(l, ni * 16L), b[0], b[1], b[2], b[3]);
+    }
+    if (r + 1 < v->mt * 2) OP(l, "add_s64", at.address, at.address, at.pass);
+  }
+}
+
 /* Registers to global memory by the owner of each element; of a row vector, by the first lane of its quad. */
 static void store_registers(struct lower *l, struct ws_act *a) {
   const struct ws_mem *to = a->to;
   struct tile v = ws_lower_value(l, a->value);
+  if (v.packed && v.nt && v.nt % 4 == 0 && to->tensor->col_dim >= 0 && !to->tensor->dim[to->tensor->col_dim]) {
+    store_quads(l, to, &v);
+    return;
+  }
   int bytes = (int)ws_type_bits(to->tensor->type) / 8;
   struct acc_access at = ws_acc_access(l, to, !v.nt);
   for (int r = 0; r < v.mt * 2; r++) {
