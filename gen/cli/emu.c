@@ -184,6 +184,9 @@ static void print_stats(const struct emulator *e) {
          (unsigned long long)s.global_bytes_written, (unsigned long long)s.shared_bytes_read, (unsigned long long)s.shared_bytes_written);
   printf("%llu tensor FLOPs, %llu exponentials, %llu barrier waits\n", (unsigned long long)s.tensor_flops,
          (unsigned long long)s.exponentials, (unsigned long long)s.barrier_waits);
+  if (s.async_operations)
+    printf("%llu asynchronous operations, %llu delayed, %llu out of order\n", (unsigned long long)s.async_operations,
+           (unsigned long long)s.async_delayed, (unsigned long long)s.async_reordered);
 }
 
 static int with_module(const struct emulator *e, struct request *q, const char *path, const char *ptx) {

@@ -242,16 +242,20 @@ static void print_stats(const struct wsemu_stats *s) {
          (unsigned long long)s->shared_bytes_read, (unsigned long long)s->shared_bytes_written);
   printf("          %llu tensor FLOPs, %llu exponentials, %llu barrier waits\n", (unsigned long long)s->tensor_flops,
          (unsigned long long)s->exponentials, (unsigned long long)s->barrier_waits);
+  if (s->async_operations)
+    printf("          %llu asynchronous operations, %llu delayed, %llu out of order\n", (unsigned long long)s->async_operations,
+           (unsigned long long)s->async_delayed, (unsigned long long)s->async_reordered);
 }
 
 static json_t *stats_json(const struct wsemu_stats *s) {
-  return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f}", "warp_instructions",
+  return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f}", "warp_instructions",
                    (json_int_t)s->warp_instructions, "global_bytes_read", (json_int_t)s->global_bytes_read,
                    "global_bytes_written", (json_int_t)s->global_bytes_written, "shared_bytes_read",
                    (json_int_t)s->shared_bytes_read, "shared_bytes_written", (json_int_t)s->shared_bytes_written,
                    "tensor_flops", (json_int_t)s->tensor_flops, "exponentials", (json_int_t)s->exponentials,
-                   "barrier_waits", (json_int_t)s->barrier_waits, "kernel_seconds", s->kernel_seconds, "core_seconds",
-                   s->core_seconds);
+                   "barrier_waits", (json_int_t)s->barrier_waits, "async_operations", (json_int_t)s->async_operations,
+                   "async_delayed", (json_int_t)s->async_delayed, "async_reordered", (json_int_t)s->async_reordered,
+                   "kernel_seconds", s->kernel_seconds, "core_seconds", s->core_seconds);
 }
 
 /* ---- running ---- */

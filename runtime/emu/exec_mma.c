@@ -231,7 +231,8 @@ static inline uint16_t f16_of_e4m3(uint32_t v) {
 static void pair_of(const uint8_t *s, int p, bool e5m2, uint16_t *t) {
   for (int i = 0; i < 2 * LANES; i++) {
     uint8_t v = s[4 * (i >> 1) + 2 * p + (i & 1)];
-    t[i] = e5m2 ? (uint16_t)(v << 8) : f16_of_e4m3(v);
+    if (e5m2) t[i] = (uint16_t)(v << 8);
+    else t[i] = f16_of_e4m3(v);
   }
 }
 static void load_pairs(struct warp *w, const struct inst *in, const uint32_t *x, int p, struct tiles *q) {

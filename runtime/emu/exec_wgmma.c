@@ -15,6 +15,7 @@ enum { BLOCK = 8 };
 enum { NOTHING = -4096, MOST_K = 32, MOST_N = 256 };
 typedef float fv __attribute__((vector_size(4 * BLOCK)));
 typedef int32_t iv __attribute__((vector_size(4 * BLOCK)));
+typedef uint32_t uv __attribute__((vector_size(4 * BLOCK)));
 typedef double dv __attribute__((vector_size(8 * BLOCK)));
 typedef int64_t lv __attribute__((vector_size(8 * BLOCK)));
 #define INLINE static inline __attribute__((always_inline))
@@ -188,13 +189,14 @@ INLINE fv truncatedv(dv v, int kept) { /* to `kept` bits behind the first */
 /* ROWS rows of one block at a time: loads of B are what this loop waits for. *odd: columns where exponents run too low for it. */
 enum { ROWS = 2 };
 INLINE void rows(const struct operands *q, uint32_t i, uint32_t blk, uint32_t k, int bits, int kept, const fv c[ROWS], fv out[ROWS], iv *odd) {
-  iv top[ROWS], sum[ROWS];
+  iv top[ROWS];
+  uv sum[ROWS]; /* NaN and infinity give any number here: their blocks are computed again */
   fv s[ROWS];
   for (uint32_t r = 0; r < ROWS; r++) {
     iv raw = (iv)c[r] >> 23 & 255, zero = c[r] == 0.0f;
     *odd |= raw == 255;
     top[r] = ((maxv(raw, (iv){0} + 1) - 127) & ~zero) | (NOTHING & zero);
-    sum[r] = (iv){0};
+    sum[r] = (uv){0};
   }
   for (uint32_t j = 0; j < k; j++)
     for (uint32_t r = 0; r < ROWS; r++) top[r] = maxv(top[r], q->ae[i + r][j] + q->be[j][blk]);
@@ -204,9 +206,9 @@ INLINE void rows(const struct operands *q, uint32_t i, uint32_t blk, uint32_t k,
     s[r] = power(scale & (scale < 128));
   }
   for (uint32_t j = 0; j < k; j++)
-    for (uint32_t r = 0; r < ROWS; r++) sum[r] += __builtin_convertvector(q->av[i + r][j] * q->bv[j][blk] * s[r], iv);
+    for (uint32_t r = 0; r < ROWS; r++) sum[r] += (uv)__builtin_convertvector(q->av[i + r][j] * q->bv[j][blk] * s[r], iv);
   for (uint32_t r = 0; r < ROWS; r++) {
-    dv total = __builtin_convertvector(sum[r], dv) + __builtin_convertvector(__builtin_convertvector(c[r] * s[r], iv), dv);
+    dv total = __builtin_convertvector((iv)sum[r], dv) + __builtin_convertvector(__builtin_convertvector(c[r] * s[r], iv), dv);
     out[r] = truncatedv(total, kept) * power(top[r] - bits);
   }
 }

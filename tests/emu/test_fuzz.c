@@ -52,7 +52,7 @@ static ws_cu_deviceptr memory_with_map(void) {
 
 static uint64_t seed = 1;
 static void test_mutations(void **state) {
-  static const char *const files[] = {"gemm.ptx", "fuzz_seed.ptx", "fuzz_bulk.ptx", "attention.ptx"};
+  static const char *const files[] = {"gemm.ptx", "fuzz_seed.ptx", "fuzz_async.ptx", "fuzz_bulk.ptx", "attention.ptx"};
   static const char *const schedules[] = {"early", "late", "random:3"};
   struct rng r = {seed * 0x9e3779b97f4a7c15u};
   (void)state;
@@ -61,14 +61,14 @@ static void test_mutations(void **state) {
   assert_int_equal(wsemuSetOption("watchdog", "0.05"), 0);
   int loaded = 0, ran = 0, tried = 0;
   do {
-    char *base = emu_read_file(files[tried % 7 == 6 ? 3 : tried % 3]);
+    char *base = emu_read_file(files[tried % 9 == 8 ? 4 : tried % 4]);
     size_t n = strlen(base), cap = n + 4096;
     char *text = realloc(base, cap);
     assert_non_null(text);
     n = mutate(text, n, cap - 64, &r);
     struct CUmod_st *m = NULL;
     struct CUfunc_st *f = NULL;
-    assert_int_equal(wsemuSetOption("schedule", schedules[tried / 3 % 3]), 0);
+    assert_int_equal(wsemuSetOption("schedule", schedules[tried / 4 % 3]), 0);
     tried++; /* mutated kernels seldom write all that they read */
     assert_int_equal(wsemuSetOption("uninitialised", tried % 8 ? "warn" : "error"), 0);
     if (!cuModuleLoadData(&m, text)) {
@@ -80,7 +80,7 @@ static void test_mutations(void **state) {
         uint64_t small = 64;
         void *args[16];
         for (int k = 0; k < 16; k++) args[k] = k < 4 ? (void *)&p : (void *)&small;
-        ran += !cuLaunchKernel(f, 2, 1, 1, 64, 1, 1, 0, NULL, args, NULL);
+        ran += !cuLaunchKernel(f, 2, 1, 1, names[i][0] == 'k' ? 128 : 64, 1, 1, 0, NULL, args, NULL);
         CHECK(cuMemFree_v2(p));
       }
       CHECK(cuModuleUnload(m));

@@ -87,9 +87,67 @@ static void test_attention(void **state) {
   CHECK(cuModuleUnload(m));
 }
 
+/* Kernels for sm_90a: cuda::barrier, distributed shared memory, mbarriers of a peer, wgmma. */
+static void hopper(const char *schedule) {
+  enum { N = 8 * 256, CTAS = 8 };
+  static uint32_t in[N], out[N], want[N];
+  static uint16_t a[64 * 64], b[64 * 64];
+  static float o[64 * 64];
+  struct rng r = {31};
+  assert_int_equal(wsemuSetOption("schedule", schedule), 0);
+  struct CUmod_st *m = emu_module_file("hopper.ptx");
+  for (int i = 0; i < N; i++) in[i] = (uint32_t)rng_next(&r);
+  ws_cu_deviceptr p[2] = {emu_buffer(in, sizeof in), emu_buffer(NULL, sizeof out)};
+  CHECK(emu_run(emu_function(m, "rounds"), CTAS, 256, 0, p, 2));
+  CHECK(cuMemcpyDtoH_v2(out, p[1], sizeof out));
+  for (int i = 0; i < N; i++) {
+    uint32_t sum = 0;
+    for (int k = 0; k < 256; k++) sum += in[i / 256 * 256 + k];
+    assert_int_equal(out[i], sum);
+  }
+  CHECK(cuMemsetD8_v2(p[1], 0, sizeof out));
+  CHECK(emu_run(emu_function(m, "bins"), CTAS, 256, 0, p, 2));
+  CHECK(cuMemcpyDtoH_v2(out, p[1], sizeof out));
+  memset(want, 0, sizeof want);
+  for (int i = 0; i < N; i++) want[in[i] % 256]++;
+  assert_memory_equal(out, want, 256 * 4);
+  CHECK(emu_run(emu_function(m, "pingpong"), CTAS, 32, 0, p, 2));
+  CHECK(cuMemcpyDtoH_v2(out, p[1], sizeof out));
+  for (int i = 0; i < CTAS; i++) {
+    uint32_t v = in[i / 2];
+    for (int k = 0; k < 14 + i % 2; k++) v = v * 3 + (k + 1) % 2;
+    assert_int_equal(out[i], v);
+  }
+  random_bf16(&r, a, 64 * 64);
+  random_bf16(&r, b, 64 * 64);
+  ws_cu_deviceptr q[3] = {emu_buffer(a, sizeof a), emu_buffer(b, sizeof b), emu_buffer(NULL, sizeof o)};
+  CHECK(emu_run(emu_function(m, "tile"), 1, 128, 0, q, 3));
+  emu_fetch(o, q[2], sizeof o);
+  for (int i = 0; i < 64 * 64; i++) {
+    double sum = 0, size = 0;
+    for (int k = 0; k < 64; k++) {
+      double x = (double)bf16_to_float(a[i / 64 * 64 + k]) * bf16_to_float(b[i % 64 * 64 + k]);
+      sum += x;
+      size += fabs(x);
+    }
+    assert_true(fabs(o[i] - sum) <= 5 * 0x1p-24 * size);
+  }
+  for (int i = 0; i < 2; i++) {
+    CHECK(cuMemFree_v2(p[i]));
+    CHECK(cuMemFree_v2(q[i]));
+  }
+  CHECK(cuModuleUnload(m));
+}
+static void test_hopper(void **state) {
+  (void)state;
+  hopper("early");
+  hopper("random:3");
+  hopper("late");
+}
+
 static int setup(void **state) { (void)state; emu_open(); return 0; }
 static int teardown(void **state) { (void)state; emu_close(); return 0; }
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_gemm), cmocka_unit_test(test_attention)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_gemm), cmocka_unit_test(test_attention), cmocka_unit_test(test_hopper)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }
