@@ -25,18 +25,12 @@ static uint32_t registers_of(const struct inst *in) { /* of D and A, in in->x */
 }
 static bool is_mma(const struct kernel *k, size_t i) { return k->src[i].row->family == FAM_WGMMA && *k->src[i].row->operands == '='; }
 
-/* A bulk operation whose source is shared memory: @s behind the destination. */
-static bool reads_shared(const struct isa_row *row) {
-  const char *first = strchr(row->operands, ' ');
-  return row->family == FAM_BULK && first && !strncmp(first, " @s", 3);
-}
-
 void ws_emu_mark_wgmma(struct kernel *k, const uint32_t (*uses)[2], size_t nuses) {
   bool any = false;
   uint8_t *is_wg = ws_emu_alloc(&k->pool, (k->reg_bytes >> UNIT) + 1);
   memset(is_wg, 0, (k->reg_bytes >> UNIT) + 1);
   for (size_t i = 0; i < k->n; i++) {
-    k->async_proxy |= (k->src[i].row->effects & E_PROXY) || reads_shared(k->src[i].row);
+    k->async_proxy |= (k->src[i].row->effects & E_PROXY) != 0;
     if (!is_mma(k, i)) continue;
     any = true;
     for (uint32_t r = 0; r < registers_of(&k->code[i]); r++) is_wg[k->code[i].x[r] >> UNIT] = 1;

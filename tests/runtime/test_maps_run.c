@@ -115,7 +115,7 @@ static uint64_t at[2];
 
 static void begin_both(struct ws_tensor *t, const int64_t *shape) {
   struct ws_error_info err;
-  struct CUctx_st *context;
+  struct CUctx_st *context = NULL;
   bind_driver();
   assert_int_equal(api.cuDevicePrimaryCtxRetain(&context, 0) || api.cuCtxSetCurrent(context), 0);
   if (ws_kernel_load_text(device, text, strlen(text), &b.k, &err)) fail_msg("%s", err.message);
@@ -142,8 +142,8 @@ static void captures(void **state) {
   const int64_t shape[] = {1, 1, 64, 64};
   struct ws_tensor t[2];
   struct ws_error_info err;
-  struct CUgraph_st *graph;
-  struct CUgraphExec_st *exec;
+  struct CUgraph_st *graph = NULL;
+  struct CUgraphExec_st *exec = NULL;
   begin_both(t, shape);
   assert_int_equal(api.cuStreamBeginCapture_v2(b.launch.stream, WS_CU_STREAM_CAPTURE_MODE_GLOBAL), 0);
   if (ws_kernel_launch(b.k, &b.launch, &err)) fail_msg("%s", err.message);
@@ -165,7 +165,7 @@ static void costs(void **state) {
   const uint32_t box[] = {64, 32, 1, 1}, turned_box[] = {64, 1, 32, 1}, ones[] = {1, 1, 1, 1};
   uint32_t heads = 1, queries = 64;
   struct ws_tensor t[2];
-  struct CUmod_st *module;
+  struct CUmod_st *module = NULL;
   struct ws_cu_tensor_map maps[2];
   begin_both(t, shape);
   assert_int_equal(api.cuModuleLoadDataEx(&module, text, 0, NULL, NULL) || api.cuModuleGetFunction(&b.f, module, "tma_copy"), 0);
