@@ -23,7 +23,7 @@ class ErrorInfo(c.Structure):
 
 class KernelInfo(c.Structure):
     _fields_ = [(n, c.c_char_p) for n in ("entry", "target", "problem", "schedule", "tool", "lse_base", "checked", "grid")] + \
-               [(n, c.c_uint32) for n in ("persistent", "block", "shared", "registers", "ptx_major", "ptx_minor")]
+               [(n, c.c_uint32) for n in ("persistent", "block", "shared", "registers", "ptx_major", "ptx_minor", "cluster")]
 
 
 class DeviceOptions(c.Structure):

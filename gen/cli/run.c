@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static const char help_text[] =
     "usage: warpscore run [OPTIONS] SPEC.yaml|KERNEL.ptx\n\n"
@@ -32,6 +33,7 @@ static const char help_text[] =
     "      --compare DEVICE     run on this device, too: O must be equal within 2 units in the last place, taken at "
     "the\n"
     "                           larger of the element and its row's rms\n"
+    "      --timeout SECONDS    give up when the kernel has not finished by then (default: wait for ever)\n"
     "      --stats              what the emulator counted\n" WS_CLI_SPEC_HELP
     "      --format text|json   json: one object with all results\n"
     "      --help               this text\n";
@@ -43,7 +45,7 @@ struct request {
   const char *device, *compare, *file[3], *out, *lse;
   struct ws_cli_shapes shapes;
   bool stats, has_scale;
-  double scale;
+  double scale, timeout; /* seconds; 0 = none */
 };
 
 struct loaded { /* one device with the kernel loaded */
@@ -258,24 +260,56 @@ static json_t *stats_json(const struct wsemu_stats *s) {
 
 /* ---- running ---- */
 
-static int execute(struct ws_cli_problem *p, const struct loaded *s, double *time) {
+/* The emulator ends a kernel by itself; it has run when its launch returns. */
+static bool set_watchdog(const struct loaded *s, double timeout) {
+  int (*set)(const char *, const char *);
+  void *symbol = ws_device_symbol(s->device, "wsemuSetOption");
+  char text[64];
+  memcpy(&set, &symbol, sizeof set);
+  snprintf(text, sizeof text, "%.17g", timeout);
+  return set && !set("watchdog", text);
+}
+
+/* A GPU does not stop a kernel, and every call that ends something waits for it: nothing but leaving the process is left. */
+static int wait_for(const struct loaded *s, double timeout) {
   struct ws_error_info err;
+  const double start = seconds();
+  const struct timespec pause = {0, 200000};
+  int done = 0;
+  while (timeout > 0 && !done) {
+    if (ws_stream_done(s->device, NULL, &done, &err)) return ws_cli_runtime_fail(&err);
+    if (!done && seconds() - start > timeout) {
+      ws_cli_fail(0, "%s: the kernel did not finish within %g s", ws_device_get_info(s->device)->name, timeout);
+      fflush(NULL);
+      _exit(WS_CLI_REJECTED);
+    }
+    if (!done) nanosleep(&pause, NULL);
+  }
+  return ws_device_synchronize(s->device, &err) ? ws_cli_runtime_fail(&err) : WS_CLI_OK;
+}
+
+static int execute(struct ws_cli_problem *p, const struct loaded *s, double timeout, double *time) {
   int code = ws_cli_problem_upload(p, s->device);
+  bool watched = timeout > 0 && set_watchdog(s, timeout);
   double start = seconds();
   if (code == WS_CLI_OK) code = ws_cli_problem_launch(p, s->kernel, NULL);
-  if (code == WS_CLI_OK && ws_device_synchronize(s->device, &err)) code = ws_cli_runtime_fail(&err);
+  if (code != WS_CLI_OK && watched && seconds() - start > timeout) {
+    ws_cli_fail(0, "%s: the kernel did not finish within %g s", ws_device_get_info(s->device)->name, timeout);
+    code = WS_CLI_REJECTED;
+  }
+  if (code == WS_CLI_OK) code = wait_for(s, timeout);
   *time = seconds() - start;
   if (code == WS_CLI_OK) code = ws_cli_problem_download(p, s->device);
   ws_cli_problem_release(p, s->device);
   return code;
 }
 
-static int compare(struct result *r, const struct ws_cli_array *files, const struct loaded *other) {
+static int compare(struct result *r, const struct ws_cli_array *files, const struct loaded *other, double timeout) {
   struct ws_cli_problem twin;
   double time;
   int code = WS_CLI_INTERNAL;
   if (!ws_cli_problem_init(&twin, r->problem.manifest, &r->problem.shape, &r->problem.scale)) return WS_CLI_REJECTED;
-  if (ws_cli_problem_tensors(&twin) && fill_inputs(&twin, files)) code = execute(&twin, other, &time);
+  if (ws_cli_problem_tensors(&twin) && fill_inputs(&twin, files)) code = execute(&twin, other, timeout, &time);
   if (code == WS_CLI_OK) {
     r->compared = true;
     r->distance = ws_cli_compare(&r->problem, &twin);
@@ -297,11 +331,11 @@ static int run_shape(struct request *q, const struct ws_manifest *m, const struc
   else if (!fill_inputs(&r->problem, files))
     code = WS_CLI_USAGE;
   else
-    code = execute(&r->problem, &loaded[0], &r->seconds);
+    code = execute(&r->problem, &loaded[0], q->timeout, &r->seconds);
   if (code == WS_CLI_OK && !ws_cli_judge(&r->problem, &r->verdict))
     code = ws_cli_fail(WS_CLI_INTERNAL, "out of memory");
   r->pass = r->verdict.pass;
-  if (code == WS_CLI_OK && q->compare) code = compare(r, files, &loaded[1]);
+  if (code == WS_CLI_OK && q->compare) code = compare(r, files, &loaded[1], q->timeout);
   if (code == WS_CLI_OK && q->out && !write_output(&r->problem.t[WS_CLI_O], q->out)) code = WS_CLI_INTERNAL;
   if (code == WS_CLI_OK && q->lse && !write_output(&r->problem.t[WS_CLI_LSE], q->lse)) code = WS_CLI_INTERNAL;
   return code;
@@ -397,6 +431,7 @@ enum {
   OPT_LSE,
   OPT_DEVICE,
   OPT_COMPARE,
+  OPT_TIMEOUT,
   OPT_STATS
 };
 static const struct option options[] = {
@@ -411,6 +446,7 @@ static const struct option options[] = {
     {"lse", required_argument, NULL, OPT_LSE},
     {"device", required_argument, NULL, OPT_DEVICE},
     {"compare", required_argument, NULL, OPT_COMPARE},
+    {"timeout", required_argument, NULL, OPT_TIMEOUT},
     {"stats", no_argument, NULL, OPT_STATS},
     {"help", no_argument, NULL, 'h'},
     {0},
@@ -426,6 +462,9 @@ static bool own_option(int option, char *value, struct request *q) {
   case OPT_LSE: q->lse = value; return true;
   case OPT_DEVICE: q->device = value; return true;
   case OPT_COMPARE: q->compare = value; return true;
+  case OPT_TIMEOUT:
+    if (!ws_cli_parse_number("--timeout", value, &q->timeout)) return false;
+    return q->timeout > 0 || (ws_cli_fail(0, "--timeout: %s found, expected seconds > 0", value), false);
   case OPT_STATS: q->stats = true; return true;
   default: return true;
   }

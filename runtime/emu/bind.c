@@ -369,6 +369,22 @@ static void bind_address(struct decoder *d, struct instance *s, struct binder *r
   r->x[r->nx++] = (uint32_t)((uint64_t)third >> 32);
 }
 
+/* [map, {c0, ..}]: x gets the coordinates, n their number. */
+static void bind_tensor(struct decoder *d, struct instance *s, struct binder *r, const struct ptx_operand *o, uint32_t *slot) {
+  struct inst *in = r->b.in;
+  if (o->kind != OPD_ADDR || o->nsub != 2 || o->sub[1].kind != OPD_VEC || o->sub[1].nsub > 5)
+    ws_emu_decode_error(d, BAD, "a tensor map and its coordinates in brackets are needed");
+  struct ptx_operand map = *o;
+  map.nsub = 1;
+  address(d, s, &map, &r->b, r->addresses, SP_GENERIC, slot, r->addresses ? &in->imm2 : &in->imm);
+  r->addresses++;
+  for (uint16_t i = 0; i < o->sub[1].nsub; i++) {
+    uint8_t bytes;
+    r->x[r->nx++] = source(d, s, &o->sub[1].sub[i], T_B32, false, &bytes);
+  }
+  in->n = (uint8_t)o->sub[1].nsub;
+}
+
 /* Constants of one byte each, the first in the lowest byte of imm. */
 static void bind_small(struct decoder *d, struct binder *r, const struct ptx_operand *o) {
   if (o->kind != OPD_INT || (int64_t)o->imm < -128 || (int64_t)o->imm > 127) ws_emu_decode_error(d, BAD, "a small integer constant is needed");
@@ -401,6 +417,9 @@ static void bind_place(struct decoder *d, struct instance *s, struct binder *r, 
   switch (pl->code) {
     case '@':
       bind_address(d, s, r, o, pl, slot);
+      return;
+    case 't':
+      bind_tensor(d, s, r, o, slot);
       return;
     case 'A': /* registers, after the slots of D in x; else a descriptor */
       if (o->kind != OPD_VEC) break;

@@ -155,14 +155,6 @@ API cuLaunchKernelEx(const struct ws_cu_launch_config *config, struct CUfunc_st 
   return launch(function, &shape, config->stream, params, extra);
 }
 
-API cuTensorMapEncodeTiled(struct ws_cu_tensor_map *map, unsigned int type, uint32_t rank, void *address, const uint64_t *extents,
-                           const uint64_t *strides, const uint32_t *box, const uint32_t *element_strides, unsigned int interleave,
-                           unsigned int swizzle, unsigned int l2_promotion, unsigned int fill) {
-  (void)map, (void)type, (void)rank, (void)address, (void)extents, (void)strides, (void)box, (void)element_strides, (void)interleave;
-  (void)swizzle, (void)l2_promotion, (void)fill;
-  return WS_CUDA_ERROR_NOT_SUPPORTED;
-}
-
 /* ---- wsemu.h ---- */
 #define EXPORT __attribute__((visibility("default")))
 EXPORT int wsemuGetStats(struct wsemu_stats *s) {

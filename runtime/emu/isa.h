@@ -12,6 +12,7 @@
  *   =  written, else read     CODE  0..3 a register of that type (or an immediate)  b 32 bits  h 16 bits  q 64 bits
  *   p  predicate              W     twice the width of type 0                       #  an integer constant
  *   _  must be _              i     a small constant, packed into imm                A  wgmma's A: a descriptor or {4}
+ *   t  the generic address of a tensor map, and coordinates
  *   @  an address: @s @c @g in shared::cta, shared::cluster, global, else in the space among the modifiers
  *   L     label   F  function   (  argument list          T  target list
  *   w  any register at least as wide as the type (PTX ISA "Operand Size Exceeding Instruction-Type Size")
@@ -37,7 +38,7 @@ enum isa_effect {
 };
 
 enum isa_family { FAM_CONTROL, FAM_INT, FAM_FLOAT, FAM_HALF, FAM_CMP, FAM_MOVE, FAM_CVT, FAM_MEM, FAM_ATOM, FAM_ASYNC, FAM_WARP, FAM_SYNC,
-                  FAM_MATRIX, FAM_MBAR, FAM_CLUSTER, FAM_WGMMA, FAM_COUNT };
+                  FAM_MATRIX, FAM_MBAR, FAM_CLUSTER, FAM_WGMMA, FAM_BULK, FAM_COUNT };
 
 struct isa_row {
   const char *mnemonic, *modifiers, *operands;

@@ -123,7 +123,7 @@ struct ws_tensor_info {
   int rank;
   struct ws_dim_info dims[WS_MAX_RANK];
   int strided[WS_MAX_RANK]; /* 1: the kernel takes this dim's stride; 0: it must be packed (see ws_tensor.stride) */
-  uint32_t align;           /* bytes: of the data pointer and of every stride */
+  uint32_t align;           /* bytes: of the data pointer and of every stride; at least 16 where the kernel has a tensor map */
 };
 
 struct ws_scalar_info {
@@ -143,6 +143,7 @@ struct ws_kernel_info {
   uint32_t shared;                           /* dynamic shared memory a CTA, bytes */
   uint32_t registers;                        /* upper bound a thread, 0 = unknown */
   uint32_t ptx_major, ptx_minor;             /* the text's .version; 0.0 where there is no text */
+  uint32_t cluster;                          /* CTAs of a cluster, along x; 1 = no clusters */
 };
 
 struct ws_manifest; /* a checked description, read from the head of a .ptx */
@@ -228,6 +229,9 @@ WS_API enum ws_status ws_memory_fill(struct ws_device *device, uint64_t to, int 
 WS_API enum ws_status ws_stream_create(struct ws_device *device, void **stream, struct ws_error_info *err);
 WS_API enum ws_status ws_stream_destroy(struct ws_device *device, void *stream, struct ws_error_info *err);
 WS_API enum ws_status ws_stream_synchronize(struct ws_device *device, void *stream, struct ws_error_info *err);
+
+/* Whether all that was queued on the stream is done, without waiting: 1 or 0. An error is that of the work. */
+WS_API enum ws_status ws_stream_done(struct ws_device *device, void *stream, int *done, struct ws_error_info *err);
 
 WS_API enum ws_status ws_event_create(struct ws_device *device, void **event, struct ws_error_info *err);
 WS_API enum ws_status ws_event_destroy(struct ws_device *device, void *event, struct ws_error_info *err);

@@ -47,8 +47,7 @@ static const char *dim_list(const struct ws_tensor_info *t, char *out, size_t si
   return out;
 }
 
-/* "dim 1 (heads)" or "dim 3" */
-static const char *dim_word(const struct ws_tensor_info *t, int d, char *out, size_t size) {
+const char *ws_rt_dim_word(const struct ws_tensor_info *t, int d, char *out, size_t size) {
   if (t->dims[d].name)
     snprintf(out, size, "dim %d (%s)", d, t->dims[d].name);
   else
@@ -89,11 +88,11 @@ static enum ws_status bind_dim(struct arguments *a, size_t k, int d) {
   char word[128];
   if (extent < 0)
     return BAD(a, "tensor %s: %s: extent %lld found, expected 0 or more", info->name,
-               dim_word(info, d, word, sizeof word), (long long)extent);
+               ws_rt_dim_word(info, d, word, sizeof word), (long long)extent);
   if (!info->dims[d].name) {
     if (extent == info->dims[d].extent) return WS_OK;
     return BAD(a, "tensor %s: %s: extent %lld found, expected %lld: the kernel is generated for this extent alone",
-               info->name, dim_word(info, d, word, sizeof word), (long long)extent, (long long)info->dims[d].extent);
+               info->name, ws_rt_dim_word(info, d, word, sizeof word), (long long)extent, (long long)info->dims[d].extent);
   }
   size_t index = a->m->dim_of[k][d];
   if (a->bound_by[index] == a->m->ntensors) {
@@ -101,7 +100,7 @@ static enum ws_status bind_dim(struct arguments *a, size_t k, int d) {
     a->extent[index] = extent;
   } else if (a->extent[index] != extent) {
     return BAD(a, "tensor %s: %s: extent %lld found, expected %lld as in tensor %s", info->name,
-               dim_word(info, d, word, sizeof word), (long long)extent, (long long)a->extent[index],
+               ws_rt_dim_word(info, d, word, sizeof word), (long long)extent, (long long)a->extent[index],
                a->m->tensors[a->bound_by[index]].name);
   }
   return WS_OK;
@@ -162,18 +161,18 @@ static enum ws_status take_stride(struct arguments *a, size_t k, int d, int64_t 
   }
   if (stride < 0)
     return BAD(a, "tensor %s: %s: stride %lld found, expected 0 or more: pass a copy without reversed dims", info->name,
-               dim_word(info, d, word, sizeof word), (long long)stride);
+               ws_rt_dim_word(info, d, word, sizeof word), (long long)stride);
   if (!info->strided[d] && stride != packed)
     return BAD(a,
                "tensor %s: %s: stride %lld found, expected %lld: the kernel takes no stride for this dim, pass a "
                "contiguous copy",
-               info->name, dim_word(info, d, word, sizeof word), (long long)stride, (long long)packed);
+               info->name, ws_rt_dim_word(info, d, word, sizeof word), (long long)stride, (long long)packed);
   if (overflow) return too_large(a, k);
   if (info->strided[d] && bytes % info->align)
     return BAD(a,
                "tensor %s: %s: stride %lld elements = %lld bytes found, expected a multiple of %u bytes: pad the dims "
                "inside it",
-               info->name, dim_word(info, d, word, sizeof word), (long long)stride, (long long)bytes, info->align);
+               info->name, ws_rt_dim_word(info, d, word, sizeof word), (long long)stride, (long long)bytes, info->align);
   a->stride[k][d] = bytes;
   return WS_OK;
 }
@@ -221,7 +220,7 @@ static enum ws_status check_overlap(struct arguments *a, size_t k) {
       char word[128];
       return BAD(a,
                  "tensor %s: %s: stride %lld found, expected %lld or more: the elements of an output must not overlap",
-                 info->name, dim_word(info, next, word, sizeof word), (long long)(a->stride[k][next] / size),
+                 info->name, ws_rt_dim_word(info, next, word, sizeof word), (long long)(a->stride[k][next] / size),
                  (long long)((span + size - 1) / size));
     }
     span += (t->shape[next] - 1) * a->stride[k][next];
@@ -379,8 +378,17 @@ static enum ws_status fill_params(struct arguments *a, union ws_rt_value *values
     case WS_RT_STRIDE: status = integer_value(a, p, a->stride[p->index][p->dim], &values[i]); break;
     case WS_RT_DIM: status = integer_value(a, p, a->extent[p->index], &values[i]); break;
     case WS_RT_SCALAR: status = scalar_value(a, p, &values[i]); break;
+    case WS_RT_TENSOR_MAP: break; /* the driver makes it of what fill_tiles says */
     }
     if (status) return status;
+  }
+  return WS_OK;
+}
+
+static enum ws_status fill_tiles(struct arguments *a, struct ws_rt_tiles *tiles) {
+  for (size_t i = 0; i < a->m->nmaps; i++) {
+    size_t k = a->m->maps[i].tensor;
+    if (ws_rt_tiles(a->m, i, a->tensors[k], a->stride[k], &tiles[i], a->err)) return WS_ERR_ARGUMENT;
   }
   return WS_OK;
 }
@@ -399,6 +407,17 @@ static enum ws_status count_sms(struct arguments *a, const struct ws_launch *lau
   return WS_OK;
 }
 
+/* A grid consists of whole clusters: a persistent one takes fewer CTAs, any other must come out even. */
+static enum ws_status whole_clusters(struct arguments *a, uint64_t *grid) {
+  uint64_t cluster = a->m->info.cluster, rest = *grid % cluster;
+  if (!rest) return WS_OK;
+  if (!a->m->info.persistent)
+    return BAD(a, "the grid %s has %llu CTAs, expected a multiple of %llu, the CTAs of a cluster: give shapes that fill it",
+               a->m->info.grid, (unsigned long long)*grid, (unsigned long long)cluster);
+  *grid = *grid > cluster ? *grid - rest : cluster;
+  return WS_OK;
+}
+
 static enum ws_status compute_grid(struct arguments *a, uint32_t sms, uint64_t *grid) {
   uint64_t product = 1, most = a->m->info.persistent ? (uint64_t)a->m->info.persistent * sms : UINT64_MAX;
   bool overflow = false;
@@ -414,13 +433,13 @@ static enum ws_status compute_grid(struct arguments *a, uint32_t sms, uint64_t *
   }
   if (a->m->info.persistent && (overflow || product > most || !a->m->nfactors)) {
     *grid = most;
-    return WS_OK;
+    return whole_clusters(a, grid);
   }
   if (overflow || product > MAX_GRID)
     return BAD(a, "the grid %s has more than 2^31 - 1 CTAs: launch in several parts, for instance over the batch",
                a->m->info.grid);
   *grid = product;
-  return WS_OK;
+  return whole_clusters(a, grid);
 }
 
 enum ws_status ws_rt_arguments(const struct ws_manifest *m, const struct ws_launch *launch, struct ws_rt_call *call,
@@ -433,7 +452,7 @@ enum ws_status ws_rt_arguments(const struct ws_manifest *m, const struct ws_laun
     return WS_ERR_ARGUMENT;
   if (count_sms(&a, launch, call->device_sms, &call->sms) || compute_grid(&a, call->sms, &call->grid)) return WS_ERR_ARGUMENT;
   call->workspace_bytes = a.workspace_bytes;
-  return fill_params(&a, call->values);
+  return fill_tiles(&a, call->tiles) ? WS_ERR_ARGUMENT : fill_params(&a, call->values);
 }
 
 enum ws_status ws_manifest_check_launch(const struct ws_manifest *m, const struct ws_launch *launch, uint64_t *grid,

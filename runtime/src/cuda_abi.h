@@ -193,18 +193,34 @@ struct ws_cu_tensor_map {
   X(CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT, 2)                                                                    \
                                                                                                                       \
   X(CU_TENSOR_MAP_DATA_TYPE_UINT8, 0)                                                                                 \
+  X(CU_TENSOR_MAP_DATA_TYPE_UINT16, 1)                                                                                \
+  X(CU_TENSOR_MAP_DATA_TYPE_UINT32, 2)                                                                                \
+  X(CU_TENSOR_MAP_DATA_TYPE_INT32, 3)                                                                                 \
+  X(CU_TENSOR_MAP_DATA_TYPE_UINT64, 4)                                                                                \
+  X(CU_TENSOR_MAP_DATA_TYPE_INT64, 5)                                                                                 \
   X(CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 6)                                                                               \
   X(CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 7)                                                                               \
+  X(CU_TENSOR_MAP_DATA_TYPE_FLOAT64, 8)                                                                               \
   X(CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 9)                                                                              \
+  X(CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ, 10)                                                                          \
+  X(CU_TENSOR_MAP_DATA_TYPE_TFLOAT32, 11)                                                                             \
+  X(CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ, 12)                                                                         \
   X(CU_TENSOR_MAP_INTERLEAVE_NONE, 0)                                                                                 \
+  X(CU_TENSOR_MAP_INTERLEAVE_16B, 1)                                                                                  \
+  X(CU_TENSOR_MAP_INTERLEAVE_32B, 2)                                                                                  \
   X(CU_TENSOR_MAP_SWIZZLE_NONE, 0)                                                                                    \
   X(CU_TENSOR_MAP_SWIZZLE_32B, 1)                                                                                     \
   X(CU_TENSOR_MAP_SWIZZLE_64B, 2)                                                                                     \
   X(CU_TENSOR_MAP_SWIZZLE_128B, 3)                                                                                    \
+  X(CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B, 4)                                                                           \
+  X(CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B_FLIP_8B, 5)                                                                   \
+  X(CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B, 6)                                                                           \
   X(CU_TENSOR_MAP_L2_PROMOTION_NONE, 0)                                                                               \
+  X(CU_TENSOR_MAP_L2_PROMOTION_L2_64B, 1)                                                                             \
   X(CU_TENSOR_MAP_L2_PROMOTION_L2_128B, 2)                                                                            \
   X(CU_TENSOR_MAP_L2_PROMOTION_L2_256B, 3)                                                                            \
-  X(CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE, 0)
+  X(CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE, 0)                                                                             \
+  X(CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA, 1)
 
 #define WS_CU_RESULT_ENUM(name, value, meaning) WS_##name = value,
 #define WS_CU_CONSTANT_ENUM(name, value) WS_##name = value,
@@ -287,7 +303,7 @@ enum ws_cu_constants { WS_CU_CONSTANTS(WS_CU_CONSTANT_ENUM) };
   X(REQUIRED, cuStreamCreate, (struct CUstream_st **stream, unsigned int flags))                                      \
   X(REQUIRED, cuStreamDestroy_v2, (struct CUstream_st *stream))                                                       \
   X(REQUIRED, cuStreamSynchronize, (struct CUstream_st *stream))                                                      \
-  X(OPTIONAL, cuStreamQuery, (struct CUstream_st *stream))                                                            \
+  X(REQUIRED, cuStreamQuery, (struct CUstream_st *stream))                                                            \
   X(OPTIONAL, cuStreamWaitEvent, (struct CUstream_st *stream, struct CUevent_st *event, unsigned int flags))          \
   X(OPTIONAL, cuStreamIsCapturing, (struct CUstream_st *stream, unsigned int *status))                                \
   X(REQUIRED, cuEventCreate, (struct CUevent_st **event, unsigned int flags))                                         \

@@ -42,11 +42,12 @@ static bool find_entry(struct ws_rt_cursor *c, const char *name) {
   return false;
 }
 
-/* One parameter, up to its ',' or ')': the type's word without the dot, and whether it is an array. */
+/* One parameter, up to its ',' or ')': the type's word without the dot, and, of an array, how long and how aligned it is. */
 struct declared {
   const char *type;
   size_t length;
   bool array;
+  int64_t count, align;
 };
 
 static bool is_type(const char *s, size_t n) {
@@ -57,6 +58,17 @@ static bool is_type(const char *s, size_t n) {
   return false;
 }
 
+static bool take_count(struct ws_rt_cursor *c, int64_t *count) {
+  const char *s;
+  size_t n;
+  struct ws_rt_cursor before = *c;
+  if (!take(c, &s, &n)) return false;
+  struct ws_rt_cursor number = {s, s + n};
+  if (ws_rt_take_integer(&number, count) && number.p == number.end) return true;
+  *c = before;
+  return false;
+}
+
 static bool take_parameter(struct ws_rt_cursor *c, struct declared *d, bool *last) {
   const char *s;
   size_t n;
@@ -64,16 +76,40 @@ static bool take_parameter(struct ws_rt_cursor *c, struct declared *d, bool *las
   if (!take(c, &s, &n) || !ws_rt_equal(s, n, ".param")) return false;
   while (take(c, &s, &n)) {
     if (n == 1 && (*s == ',' || *s == ')')) return *last = *s == ')', d->type != NULL;
-    if (n == 1 && *s == '[') d->array = true;
-    if (!d->type && is_type(s, n)) *d = (struct declared){s + 1, n - 1, false};
+    if (n == 1 && *s == '[') d->array = true, take_count(c, &d->count);
+    if (!d->type && ws_rt_equal(s, n, ".align")) take_count(c, &d->align);
+    if (!d->type && is_type(s, n)) d->type = s + 1, d->length = n - 1;
   }
   return false;
 }
 
 /* u, s and b of one width are the same bytes; f is told from u and s, as ptxas does. */
-static bool fits(const struct declared *d, const char *type) {
+static bool fits(const struct declared *d, enum ws_rt_param_type wanted) {
+  const char *type = ws_rt_param_types[wanted];
+  if (wanted == WS_RT_MAP)
+    return d->array && ws_rt_equal(d->type, d->length, "b8") && d->count == sizeof(struct ws_cu_tensor_map) && d->align >= 64;
   return !d->array && (d->type[0] == 'b' || (d->type[0] == 'f') == (type[0] == 'f')) &&
          ws_rt_equal(d->type + 1, d->length - 1, type + 1);
+}
+
+/* The directives between parameters and body: clusters that the code asks for must be the manifest's. */
+static enum ws_status check_cluster(const struct ws_manifest *m, struct ws_rt_cursor *c, struct ws_error_info *err) {
+  const char *s;
+  size_t n;
+  while (take(c, &s, &n) && !(n == 1 && *s == '{')) {
+    int64_t extent[3] = {1, 1, 1};
+    if (!ws_rt_equal(s, n, ".reqnctapercluster")) continue;
+    for (int i = 0; i < 3 && take_count(c, &extent[i]); i++) {
+      struct ws_rt_cursor before = *c;
+      if (!take(c, &s, &n) || *s != ',') *c = before;
+    }
+    if (extent[0] != m->info.cluster || extent[1] != 1 || extent[2] != 1)
+      return ws_rt_fail(err, WS_ERR_MANIFEST,
+                        "the manifest has clusters of %u CTAs, but the code of %.80s .reqnctapercluster %lld, %lld, %lld: the file was "
+                        "altered",
+                        m->info.cluster, m->info.entry, (long long)extent[0], (long long)extent[1], (long long)extent[2]);
+  }
+  return WS_OK;
 }
 
 enum ws_status ws_rt_check_entry(const struct ws_manifest *m, const char *code, const char *end, struct ws_error_info *err) {
@@ -94,7 +130,7 @@ enum ws_status ws_rt_check_entry(const struct ws_manifest *m, const char *code, 
     if (!take_parameter(&c, &d, &last))
       return ws_rt_fail(err, WS_ERR_MANIFEST, "the code's .entry %.80s: parameter %zu cannot be read", m->info.entry,
                         count + 1);
-    if (count < m->nparams && !fits(&d, ws_rt_param_types[m->params[count].type]))
+    if (count < m->nparams && !fits(&d, m->params[count].type))
       return ws_rt_fail(err, WS_ERR_MANIFEST,
                         "parameter %zu is %s in the manifest, but .%.*s%s in the code of %.80s: the file was altered", count + 1,
                         ws_rt_param_types[m->params[count].type], (int)d.length, d.type, d.array ? "[]" : "", m->info.entry);
@@ -103,5 +139,5 @@ enum ws_status ws_rt_check_entry(const struct ws_manifest *m, const char *code, 
     return ws_rt_fail(err, WS_ERR_MANIFEST,
                       "the manifest has %zu 'param' lines, but the code of %.80s has %zu parameters: the file was altered",
                       m->nparams, m->info.entry, count);
-  return WS_OK;
+  return check_cluster(m, &c, err);
 }

@@ -20,6 +20,10 @@ static enum ws_status check_device(const struct ws_manifest *m, const struct ws_
   if (k->shared > d->info.shared_per_cta)
     return ws_rt_fail(err, WS_ERR_UNSUPPORTED, "kernel %s needs %u bytes of shared memory a CTA; %s (%s) has %u",
                       k->entry, k->shared, d->name, d->model, d->info.shared_per_cta);
+  const struct ws_cu_api *api = &d->driver.api;
+  if ((m->nmaps && !api->cuTensorMapEncodeTiled) || (k->cluster > 1 && !api->cuLaunchKernelEx))
+    return ws_rt_fail(err, WS_ERR_UNSUPPORTED, "kernel %s needs %s, which the driver of %s does not have: update it", k->entry,
+                      api->cuLaunchKernelEx ? "cuTensorMapEncodeTiled" : "cuLaunchKernelEx", d->name);
   return cubin ? WS_OK : ws_rt_check_ptx_version(k, d->info.driver_version, err);
 }
 
@@ -123,6 +127,8 @@ static enum ws_status load_module(struct ws_kernel *k, const char *image, size_t
 
 /* ---- after it ---- */
 
+enum { PORTABLE_CLUSTER = 8 }; /* CTAs of a cluster that every device has (CUDA C++ Programming Guide, Thread Block Clusters) */
+
 static enum ws_status read_resources(struct ws_kernel *k, struct ws_error_info *err) {
   const struct ws_device *d = k->device;
   const struct ws_cu_api *api = &d->driver.api;
@@ -150,6 +156,11 @@ static enum ws_status read_resources(struct ws_kernel *k, struct ws_error_info *
   if (result)
     return ws_rt_driver_fail(&d->driver, result, err, "%s: giving %s %u bytes of dynamic shared memory", d->name,
                              info->entry, info->shared);
+  if (info->cluster > PORTABLE_CLUSTER) {
+    result = api->cuFuncSetAttribute(k->function, WS_CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
+    if (result)
+      return ws_rt_driver_fail(&d->driver, result, err, "%s: clusters of %u CTAs for %s", d->name, info->cluster, info->entry);
+  }
   result = api->cuOccupancyMaxActiveBlocksPerMultiprocessor(&k->resources.ctas_per_sm, k->function, (int)info->block,
                                                             info->shared);
   if (result)

@@ -84,6 +84,7 @@ static enum ws_status check_complete(struct ws_rt_reader *r, const bool *seen) {
   for (int i = 0; i < WS_RT_KEYS; i++)
     if (ws_rt_keys[i].required && !seen[i])
       return ws_rt_bad_line(r, "the manifest ends without a '%s' line", ws_rt_keys[i].name);
+  if (ws_rt_check_maps(r)) return WS_ERR_MANIFEST;
   for (size_t t = 0; t < m->ntensors; t++)
     if (!r->data_seen[t])
       return ws_rt_bad_line(r, "tensor %s has no 'param: u64 %s.data'", m->tensors[t].name, m->tensors[t].name);
@@ -166,6 +167,7 @@ enum ws_status ws_manifest_parse(const char *text, size_t length, struct ws_mani
   }
   m->info.schedule = m->info.tool = m->info.lse_base = "";
   m->info.checked = "no";
+  m->info.cluster = 1;
   struct ws_rt_reader r = {.m = m, .text = text, .end = text + length, .next = text, .err = err};
   enum ws_status status = read_manifest(&r);
   if (!status) status = read_code(&r);

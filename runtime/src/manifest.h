@@ -1,4 +1,5 @@
-/* What manifest.c (lines, order, completeness) and manifest_values.c (the values of the keys) share. */
+/* What manifest.c (lines, order, completeness), manifest_values.c (the values of the keys) and manifest_map.c (those of
+ * tensor maps) share. */
 #ifndef WS_RUNTIME_MANIFEST_H
 #define WS_RUNTIME_MANIFEST_H
 #include "runtime.h"
@@ -11,6 +12,7 @@ struct ws_rt_reader {
   int line;
   const char *key;
   bool data_seen[WS_RT_MAX_TENSORS];
+  bool map_passed[WS_RT_MAX_MAPS];
   struct ws_error_info *err;
 };
 
@@ -23,6 +25,15 @@ struct ws_rt_key {
   bool required, repeats;
   enum ws_status (*parse)(struct ws_rt_reader *r); /* takes r->c to the end of the value */
 };
-enum { WS_RT_KEYS = 17 };
+enum { WS_RT_KEYS = 20 };
 extern const struct ws_rt_key ws_rt_keys[WS_RT_KEYS];
+
+/* ---- manifest_values.c, for manifest_map.c ---- */
+const char *ws_rt_keep(struct ws_manifest *m, const char *s, size_t n); /* a copy that lives as long as the manifest */
+bool ws_rt_find_tensor(const struct ws_manifest *m, const char *s, size_t n, size_t *index);
+
+/* ---- manifest_map.c ---- */
+enum ws_status ws_rt_map_value(struct ws_rt_reader *r);
+enum ws_status ws_rt_map_param(struct ws_rt_reader *r, struct ws_rt_param *p); /* behind 'param: map' */
+enum ws_status ws_rt_check_maps(struct ws_rt_reader *r);                       /* at the end: what only all lines tell */
 #endif

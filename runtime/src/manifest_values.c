@@ -27,7 +27,7 @@ size_t ws_dtype_size(enum ws_dtype type) {
 
 /* ---- strings and tables ---- */
 
-static const char *keep(struct ws_manifest *m, const char *s, size_t n) {
+const char *ws_rt_keep(struct ws_manifest *m, const char *s, size_t n) {
   char *p = m->pool + m->pool_used;
   memcpy(p, s, n);
   p[n] = 0;
@@ -35,7 +35,7 @@ static const char *keep(struct ws_manifest *m, const char *s, size_t n) {
   return p;
 }
 
-static bool find_tensor(const struct ws_manifest *m, const char *s, size_t n, size_t *index) {
+bool ws_rt_find_tensor(const struct ws_manifest *m, const char *s, size_t n, size_t *index) {
   for (*index = 0; *index < m->ntensors; ++*index)
     if (ws_rt_equal(s, n, m->tensors[*index].name)) return true;
   return false;
@@ -69,13 +69,13 @@ static enum ws_status name_value(struct ws_rt_reader *r, const char **out) {
   const char *s;
   size_t n;
   if (!ws_rt_take_word(&r->c, &s, &n)) return ws_rt_bad_line(r, "%s: the value is missing", r->key);
-  *out = keep(r->m, s, n);
+  *out = ws_rt_keep(r->m, s, n);
   return WS_OK;
 }
 
 static enum ws_status line_value(struct ws_rt_reader *r, const char **out) {
   if (ws_rt_at_end(&r->c)) return ws_rt_bad_line(r, "%s: the value is missing", r->key);
-  *out = keep(r->m, r->c.p, (size_t)(r->c.end - r->c.p));
+  *out = ws_rt_keep(r->m, r->c.p, (size_t)(r->c.end - r->c.p));
   r->c.p = r->c.end;
   return WS_OK;
 }
@@ -84,7 +84,7 @@ static enum ws_status entry_value(struct ws_rt_reader *r) {
   const char *s;
   size_t n;
   if (!ws_rt_take_name(&r->c, &s, &n)) return ws_rt_bad_line(r, "entry: expected the name of a kernel");
-  r->m->info.entry = keep(r->m, s, n);
+  r->m->info.entry = ws_rt_keep(r->m, s, n);
   return WS_OK;
 }
 
@@ -127,12 +127,16 @@ static enum ws_status bounded(struct ws_rt_reader *r, uint32_t *out, int64_t low
 
 static enum ws_status block_value(struct ws_rt_reader *r) { return bounded(r, &r->m->info.block, 1, 1024); }
 static enum ws_status shared_value(struct ws_rt_reader *r) { return bounded(r, &r->m->info.shared, 0, 1 << 24); }
+static enum ws_status cluster_value(struct ws_rt_reader *r) { return bounded(r, &r->m->info.cluster, 1, 16); }
 static enum ws_status registers_value(struct ws_rt_reader *r) { return bounded(r, &r->m->info.registers, 0, 65536); }
 
-/* A feature that a loader has to have to launch this kernel at all. This loader knows none beyond version 1. */
+/* A feature that a loader has to have to launch this kernel at all. */
 static enum ws_status require_value(struct ws_rt_reader *r) {
+  static const char *const known[] = {"map", "cluster", "persistent"}; /* the keys that version 1 began without */
   const char *s = "";
   if (name_value(r, &s)) return WS_ERR_MANIFEST;
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (!strcmp(s, known[i])) return WS_OK;
   return ws_rt_bad_line(r, "the kernel needs '%.80s', which this loader (%s) does not have: use a newer libwarpscore",
                         s, ws_version());
 }
@@ -145,7 +149,7 @@ static enum ws_status set_value(struct ws_rt_reader *r) {
   if (!ws_rt_take_name(&r->c, &s, &n)) return ws_rt_bad_line(r, "set: expected a name and a value");
   for (size_t i = 0; i < m->nsettings; i++)
     if (ws_rt_equal(s, n, m->settings[i].name)) return ws_rt_bad_line(r, "set: '%.*s' is set twice", ws_rt_shown(n), s);
-  m->settings[m->nsettings].name = keep(m, s, n);
+  m->settings[m->nsettings].name = ws_rt_keep(m, s, n);
   if (line_value(r, &m->settings[m->nsettings].value)) return WS_ERR_MANIFEST;
   m->nsettings++;
   return WS_OK;
@@ -161,7 +165,7 @@ static enum ws_status take_dim(struct ws_rt_reader *r, struct ws_tensor_info *t)
   } else if (ws_rt_take_name(&r->c, &s, &n)) {
     if (!find_dim(m, s, n, &index)) {
       if (m->ndims == WS_RT_MAX_DIMS) return ws_rt_bad_line(r, "more than %d names of dims", WS_RT_MAX_DIMS);
-      m->dims[m->ndims++] = keep(m, s, n);
+      m->dims[m->ndims++] = ws_rt_keep(m, s, n);
     }
     for (int d = 0; d < t->rank; d++)
       if (t->dims[d].name == m->dims[index])
@@ -205,8 +209,8 @@ static enum ws_status tensor_value(struct ws_rt_reader *r) {
   if (m->ntensors == WS_RT_MAX_TENSORS) return ws_rt_bad_line(r, "more than %d tensors", WS_RT_MAX_TENSORS);
   struct ws_tensor_info *t = &m->tensors[m->ntensors];
   if (!ws_rt_take_name(&r->c, &s, &n)) return ws_rt_bad_line(r, "tensor: expected a name");
-  if (find_tensor(m, s, n, &index)) return ws_rt_bad_line(r, "tensor: '%.*s' is declared twice", ws_rt_shown(n), s);
-  t->name = keep(m, s, n);
+  if (ws_rt_find_tensor(m, s, n, &index)) return ws_rt_bad_line(r, "tensor: '%.*s' is declared twice", ws_rt_shown(n), s);
+  t->name = ws_rt_keep(m, s, n);
   if (take_direction(r, t) || take_type(r, &t->type) || take_dims(r, t)) return WS_ERR_MANIFEST;
   int64_t align;
   if (!ws_rt_take_name(&r->c, &s, &n) || !ws_rt_equal(s, n, "align") || !ws_rt_take_integer(&r->c, &align))
@@ -229,7 +233,7 @@ static enum ws_status scalar_value(struct ws_rt_reader *r) {
   struct ws_scalar_info *t = &m->scalars[m->nscalars];
   if (!ws_rt_take_name(&r->c, &s, &n)) return ws_rt_bad_line(r, "scalar: expected a name");
   if (find_scalar(m, s, n, &index)) return ws_rt_bad_line(r, "scalar: '%.*s' is declared twice", ws_rt_shown(n), s);
-  t->name = keep(m, s, n);
+  t->name = ws_rt_keep(m, s, n);
   if (take_type(r, &t->type)) return WS_ERR_MANIFEST;
   if (t->type != WS_DTYPE_F32 && t->type != WS_DTYPE_I32)
     return ws_rt_bad_line(r, "scalar %s: expected type f32 or i32", t->name);
@@ -301,10 +305,11 @@ static enum ws_status scalar_param(struct ws_rt_reader *r, struct ws_rt_param *p
   return WS_OK;
 }
 
-const char *const ws_rt_param_types[6] = {[WS_RT_U64] = "u64", [WS_RT_S64] = "s64", [WS_RT_U32] = "u32",
-                                          [WS_RT_S32] = "s32", [WS_RT_F32] = "f32", [WS_RT_F64] = "f64"};
+const char *const ws_rt_param_types[WS_RT_PARAM_TYPES] = {[WS_RT_U64] = "u64", [WS_RT_S64] = "s64", [WS_RT_U32] = "u32",
+                                                          [WS_RT_S32] = "s32", [WS_RT_F32] = "f32", [WS_RT_F64] = "f64",
+                                                          [WS_RT_MAP] = "map"};
 
-/* TYPE (TENSOR.data | TENSOR.stride.DIM | DIM | SCALAR [* NUMBER]) */
+/* TYPE (TENSOR.data | TENSOR.stride.DIM | DIM | SCALAR [* NUMBER]), or map MAP */
 static enum ws_status param_value(struct ws_rt_reader *r) {
   struct ws_manifest *m = r->m;
   const char *s;
@@ -312,15 +317,20 @@ static enum ws_status param_value(struct ws_rt_reader *r) {
   if (m->nparams == WS_RT_MAX_PARAMS) return ws_rt_bad_line(r, "more than %d kernel parameters", WS_RT_MAX_PARAMS);
   struct ws_rt_param *p = &m->params[m->nparams];
   if (!ws_rt_take_word(&r->c, &s, &n)) return ws_rt_bad_line(r, "param: expected a type and a source");
-  for (i = 0; i < 6 && !ws_rt_equal(s, n, ws_rt_param_types[i]); i++) {
+  for (i = 0; i < WS_RT_PARAM_TYPES && !ws_rt_equal(s, n, ws_rt_param_types[i]); i++) {
   }
-  if (i == 6)
-    return ws_rt_bad_line(r, "param: unknown type '%.*s': expected u64, s64, u32, s32, f32 or f64", ws_rt_shown(n), s);
+  if (i == WS_RT_PARAM_TYPES)
+    return ws_rt_bad_line(r, "param: unknown type '%.*s': expected u64, s64, u32, s32, f32, f64 or map", ws_rt_shown(n), s);
   p->type = (enum ws_rt_param_type)i;
+  if (p->type == WS_RT_MAP) {
+    if (ws_rt_map_param(r, p)) return WS_ERR_MANIFEST;
+    m->nparams++;
+    return WS_OK;
+  }
   if (!ws_rt_take_name(&r->c, &s, &n)) return ws_rt_bad_line(r, "param: expected the name of a tensor, dim or scalar");
   enum ws_status status = WS_OK;
   if (ws_rt_take_char(&r->c, '.')) {
-    if (!find_tensor(m, s, n, &p->index))
+    if (!ws_rt_find_tensor(m, s, n, &p->index))
       return ws_rt_bad_line(r, "param: no tensor above is called '%.*s'", ws_rt_shown(n), s);
     status = tensor_param(r, p);
   } else if (find_dim(m, s, n, &p->index)) {
@@ -337,6 +347,12 @@ static enum ws_status param_value(struct ws_rt_reader *r) {
   return WS_OK;
 }
 
+/* CTAs for each multiprocessor: behind 'persistent' in the grid's line, or in a line of its own that says the same. */
+static enum ws_status take_persistent(struct ws_rt_reader *r) {
+  if (r->m->info.persistent) return ws_rt_bad_line(r, "%s: another line says already that the grid is persistent", r->key);
+  return bounded(r, &r->m->info.persistent, 1, 32);
+}
+
 /* persistent NUMBER [of ...]: so many CTAs for each multiprocessor in use, but no more than there is work. */
 static enum ws_status persistent_value(struct ws_rt_reader *r, bool *more) {
   const char *s;
@@ -347,7 +363,7 @@ static enum ws_status persistent_value(struct ws_rt_reader *r, bool *more) {
     r->c = before;
     return WS_OK;
   }
-  if (bounded(r, &r->m->info.persistent, 1, 32)) return WS_ERR_MANIFEST;
+  if (take_persistent(r)) return WS_ERR_MANIFEST;
   *more = ws_rt_take_name(&r->c, &s, &n);
   return *more && !ws_rt_equal(s, n, "of")
              ? ws_rt_bad_line(r, "grid: '%.*s' found, expected 'of' behind 'persistent N'", ws_rt_shown(n), s)
@@ -359,7 +375,7 @@ static enum ws_status grid_value(struct ws_rt_reader *r) {
   struct ws_manifest *m = r->m;
   bool more;
   ws_rt_at_end(&r->c);
-  m->info.grid = keep(m, r->c.p, (size_t)(r->c.end - r->c.p));
+  m->info.grid = ws_rt_keep(m, r->c.p, (size_t)(r->c.end - r->c.p));
   if (persistent_value(r, &more)) return WS_ERR_MANIFEST;
   if (!more) return WS_OK;
   do {
@@ -390,5 +406,6 @@ const struct ws_rt_key ws_rt_keys[WS_RT_KEYS] = {
     {"grid", true, false, grid_value},          {"block", true, false, block_value},
     {"shared", true, false, shared_value},      {"registers", false, false, registers_value},
     {"lse_base", false, false, lse_base_value}, {"checked", false, false, checked_value},
-    {"require", false, true, require_value},
+    {"require", false, true, require_value},    {"map", false, true, ws_rt_map_value},
+    {"cluster", false, false, cluster_value},   {"persistent", false, false, take_persistent},
 };

@@ -85,6 +85,18 @@ enum ws_status ws_stream_synchronize(struct ws_device *device, void *stream, str
   IN_CONTEXT(device, err, api->cuStreamSynchronize(stream), 0, "%s: waiting for a stream", device->name);
 }
 
+static ws_cu_result ask(const struct ws_cu_api *api, struct CUstream_st *stream, int *done) {
+  ws_cu_result answer = api->cuStreamQuery(stream);
+  *done = !answer;
+  return answer == WS_CUDA_ERROR_NOT_READY ? 0 : answer;
+}
+
+enum ws_status ws_stream_done(struct ws_device *device, void *stream, int *done, struct ws_error_info *err) {
+  if (!done) return ws_rt_fail(err, WS_ERR_ARGUMENT, "ws_stream_done: done is NULL");
+  *done = 0;
+  IN_CONTEXT(device, err, ask(api, stream, done), 0, "%s: asking a stream", device->name);
+}
+
 enum ws_status ws_event_create(struct ws_device *device, void **event, struct ws_error_info *err) {
   struct CUevent_st *e = NULL;
   if (!event) return ws_rt_fail(err, WS_ERR_ARGUMENT, "ws_event_create: event is NULL");

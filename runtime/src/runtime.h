@@ -1,10 +1,10 @@
 /* runtime/src: what the files of the loader share. Not installed.
  *
  *   error.c     status and message
- *   manifest.c, manifest_values.c  the comments at the head of a .ptx -> struct ws_manifest
+ *   manifest.c, manifest_values.c, manifest_map.c  the comments at the head of a .ptx -> struct ws_manifest
  *   entry.c     the parameters that the code declares, held against the manifest
  *   lexer.c     the words of one manifest line
- *   arguments.c a launch checked against a manifest -> parameter values and grid
+ *   arguments.c a launch checked against a manifest -> parameter values and grid; maps.c: its tensor maps
  *   target.c    which kernel runs where
  *   driver.c    a driver library opened at run time -> the table of entry points
  *   device.c    devices, contexts, the choice of the best one
@@ -51,18 +51,29 @@ enum {
   WS_RT_MAX_FACTORS = 8,
   WS_RT_MAX_MULTIPLES = 8,
   WS_RT_MAX_SETTINGS = 64,
+  WS_RT_MAX_MAPS = 16,
+  WS_RT_MAP_RANK = 5,             /* of a tensor map: the hardware's limit */
+  WS_RT_MAP_ALIGN = 16,           /* bytes: of its address and strides */
 };
 
-enum ws_rt_param_type { WS_RT_U64, WS_RT_S64, WS_RT_U32, WS_RT_S32, WS_RT_F32, WS_RT_F64 };
-extern const char *const ws_rt_param_types[6]; /* "u64", ...: of manifest and PTX */
-enum ws_rt_source { WS_RT_DATA, WS_RT_STRIDE, WS_RT_DIM, WS_RT_SCALAR };
+enum ws_rt_param_type { WS_RT_U64, WS_RT_S64, WS_RT_U32, WS_RT_S32, WS_RT_F32, WS_RT_F64, WS_RT_MAP, WS_RT_PARAM_TYPES };
+extern const char *const ws_rt_param_types[WS_RT_PARAM_TYPES]; /* "u64", ...: of manifest and PTX; "map": .b8 [128] */
+enum ws_rt_source { WS_RT_DATA, WS_RT_STRIDE, WS_RT_DIM, WS_RT_SCALAR, WS_RT_TENSOR_MAP };
 
 struct ws_rt_param {
   enum ws_rt_param_type type;
   enum ws_rt_source source;
-  size_t index;  /* tensor, dim name or scalar */
+  size_t index;  /* tensor, dim name, scalar or map */
   int dim;       /* of the tensor, for a stride */
   double factor; /* of a scalar */
+};
+
+struct ws_rt_map { /* a window into a tensor, innermost dim first as the driver counts */
+  const char *name;
+  size_t tensor;
+  int rank, dim[WS_RT_MAP_RANK]; /* of the tensor */
+  uint32_t box[WS_RT_MAP_RANK];
+  unsigned int type, swizzle, l2; /* the driver's constants */
 };
 
 struct ws_rt_factor { /* ceil(value / divisor) */
@@ -82,6 +93,8 @@ struct ws_manifest {
   size_t nscalars;
   struct ws_rt_param params[WS_RT_MAX_PARAMS];
   size_t nparams;
+  struct ws_rt_map maps[WS_RT_MAX_MAPS];
+  size_t nmaps;
   struct ws_rt_factor factors[WS_RT_MAX_FACTORS];
   size_t nfactors;
   struct {
@@ -108,6 +121,9 @@ union ws_rt_value {
   float f32;
   double f64;
 };
+struct ws_rt_tiles { /* what the driver wants to know of one launch's tensor, beside struct ws_rt_map */
+  uint64_t address, extents[WS_RT_MAP_RANK], strides[WS_RT_MAP_RANK]; /* strides[0] belongs to dim 1 */
+};
 struct ws_rt_call {
   bool planning;       /* in: addresses do not matter */
   uint32_t device_sms; /* in: 0 = not known */
@@ -115,10 +131,19 @@ struct ws_rt_call {
   uint64_t grid;
   size_t workspace_bytes;
   union ws_rt_value values[WS_RT_MAX_PARAMS]; /* [nparams] */
+  struct ws_rt_tiles tiles[WS_RT_MAX_MAPS];   /* [nmaps] */
 };
 /* Checks a launch and computes the kernel's parameters, the grid and the workspace. */
 enum ws_status ws_rt_arguments(const struct ws_manifest *m, const struct ws_launch *launch, struct ws_rt_call *call,
                                struct ws_error_info *err);
+
+/* "dim 1 (heads)" or "dim 3" */
+const char *ws_rt_dim_word(const struct ws_tensor_info *t, int d, char *out, size_t size);
+
+/* ---- maps.c ---- */
+/* One map of a launch whose tensor has passed all other checks; stride in bytes, of the tensor's dims. */
+enum ws_status ws_rt_tiles(const struct ws_manifest *m, size_t map, const struct ws_tensor *t, const int64_t *stride,
+                           struct ws_rt_tiles *out, struct ws_error_info *err);
 
 /* ---- driver.c ---- */
 struct ws_rt_driver {

@@ -71,6 +71,13 @@ expect 1 'must be a multiple of hkv' $gpu bench "$work/k64.ptx" --shape hq=5,hkv
 expect 4 'no such device' $gpu run "$work/k64.ptx" --device cuda:5
 expect 2 '--repeat' $gpu bench "$work/k64.ptx" --repeat 0
 
+# ---- a kernel that hangs ----
+sed 's/^\( *\)mov.u32 %r0, %ctaid.x;/HANG: bra HANG;\n&/' "$copy" >"$work/hang.ptx"
+that '! cmp -s "$copy" "$work/hang.ptx"' 'a loop was put in'
+expect 1 'emu: the kernel did not finish within 0.2 s' $run "$work/hang.ptx" --timeout 0.2
+expect 0 'PASS' $run "$work/k64.ptx" --shape sq=64 --timeout 100 --compare emu
+expect 2 'expected seconds > 0' $run "$work/k64.ptx" --timeout 0
+
 # ---- kernels that lie ----
 sed 's/ex2.approx.ftz.f32/neg.f32/; s/ex2.approx.f32/neg.f32/' "$work/k64.ptx" >"$work/wrong.ptx"
 that '! cmp -s "$work/k64.ptx" "$work/wrong.ptx"' 'an instruction was exchanged'

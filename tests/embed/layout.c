@@ -12,7 +12,7 @@ int main(void) {
   MEMBER(ws_kernel_info, schedule), MEMBER(ws_kernel_info, tool), MEMBER(ws_kernel_info, lse_base);
   MEMBER(ws_kernel_info, checked), MEMBER(ws_kernel_info, grid), MEMBER(ws_kernel_info, persistent);
   MEMBER(ws_kernel_info, block), MEMBER(ws_kernel_info, shared), MEMBER(ws_kernel_info, registers);
-  MEMBER(ws_kernel_info, ptx_major), MEMBER(ws_kernel_info, ptx_minor);
+  MEMBER(ws_kernel_info, ptx_major), MEMBER(ws_kernel_info, ptx_minor), MEMBER(ws_kernel_info, cluster);
   SIZE(ws_device_options), MEMBER(ws_device_options, driver_path), MEMBER(ws_device_options, emulator_path);
   MEMBER(ws_device_options, context), MEMBER(ws_device_options, cache_folder);
   SIZE(ws_device_info), MEMBER(ws_device_info, name), MEMBER(ws_device_info, model), MEMBER(ws_device_info, choice);

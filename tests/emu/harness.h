@@ -36,7 +36,7 @@ const char *emu_message(void);
 /* Loads text, launches its entry k on one CTA of `threads` and returns the result; the context is whole again after it. */
 ws_cu_result emu_run_text(const char *ptx, unsigned threads, unsigned shared, const ws_cu_deviceptr *params, int nparams);
 
-/* xorshift random numbers; the same sequence in every run */
+/* numbers.c: xorshift random numbers; the same sequence in every run */
 struct rng { uint64_t s; };
 uint64_t rng_next(struct rng *r);
 uint32_t rng_below(struct rng *r, uint32_t n);

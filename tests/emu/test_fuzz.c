@@ -38,9 +38,22 @@ static size_t mutate(char *text, size_t n, size_t cap, struct rng *r) {
   return n;
 }
 
+/* Device memory with a tensor map in it, for fuzz_bulk.ptx. */
+static ws_cu_deviceptr memory_with_map(void) {
+  const uint64_t extents[] = {64, 64}, strides[] = {128};
+  const uint32_t box[] = {64, 8}, steps[] = {1, 1};
+  _Alignas(128) uint8_t map[128];
+  ws_cu_deviceptr p = emu_buffer(NULL, 65536);
+  CHECK(cuTensorMapEncodeTiled((void *)map, WS_CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, (void *)(uintptr_t)p, extents, strides, box, steps, 0,
+                               WS_CU_TENSOR_MAP_SWIZZLE_128B, 0, 0));
+  CHECK(cuMemcpyHtoD_v2(p + 32768, map, sizeof map));
+  return p;
+}
+
 static uint64_t seed = 1;
 static void test_mutations(void **state) {
-  static const char *const files[] = {"gemm.ptx", "fuzz_seed.ptx", "attention.ptx", "fuzz_async.ptx"};
+  static const char *const files[] = {"gemm.ptx", "fuzz_seed.ptx", "fuzz_bulk.ptx", "fuzz_async.ptx", "attention.ptx"};
+  static const char *const schedules[] = {"early", "late", "random:3"};
   struct rng r = {seed * 0x9e3779b97f4a7c15u};
   (void)state;
   struct timespec start, t;
@@ -48,13 +61,14 @@ static void test_mutations(void **state) {
   assert_int_equal(wsemuSetOption("watchdog", "0.05"), 0);
   int loaded = 0, ran = 0, tried = 0;
   do {
-    char *base = emu_read_file(files[tried % 4 == 3 ? 2 : tried % 4 == 2 ? 3 : tried % 2]);
+    char *base = emu_read_file(files[tried % 7 == 6 ? 4 : tried % 4]);
     size_t n = strlen(base), cap = n + 4096;
     char *text = realloc(base, cap);
     assert_non_null(text);
     n = mutate(text, n, cap - 64, &r);
     struct CUmod_st *m = NULL;
     struct CUfunc_st *f = NULL;
+    assert_int_equal(wsemuSetOption("schedule", schedules[tried / 3 % 3]), 0);
     tried++; /* mutated kernels seldom write all that they read */
     assert_int_equal(wsemuSetOption("uninitialised", tried % 8 ? "warn" : "error"), 0);
     if (!cuModuleLoadData(&m, text)) {
@@ -62,7 +76,7 @@ static void test_mutations(void **state) {
       static const char *const names[] = {"gemm", "k", "attention"};
       for (int i = 0; i < 3; i++) {
         if (cuModuleGetFunction(&f, m, names[i])) continue;
-        ws_cu_deviceptr p = emu_buffer(NULL, 65536);
+        ws_cu_deviceptr p = memory_with_map();
         uint64_t small = 64;
         void *args[16];
         for (int k = 0; k < 16; k++) args[k] = k < 4 ? (void *)&p : (void *)&small;
@@ -80,6 +94,7 @@ static void test_mutations(void **state) {
   print_message("%d texts, %d loaded, %d ran\n", tried, loaded, ran);
   assert_true(tried > 20 && loaded > 0);
   wsemuSetOption("watchdog", "0");
+  wsemuSetOption("schedule", "late");
 }
 
 static int setup(void **state) { (void)state; emu_open(); return 0; }

@@ -201,6 +201,7 @@ CU cuFuncSetAttribute(struct CUfunc_st *function, unsigned int attribute, int va
   BEGIN(cuFuncSetAttribute);
   (void)function;
   if (attribute == WS_CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) fake.max_dynamic_shared = value;
+  if (attribute == WS_CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED) fake.portable_only = !value;
   return WS_CUDA_SUCCESS;
 }
 CU cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, struct CUfunc_st *function, int size, size_t shared) {
@@ -327,6 +328,11 @@ CU cuStreamSynchronize(struct CUstream_st *stream) {
   (void)stream;
   return WS_CUDA_SUCCESS;
 }
+CU cuStreamQuery(struct CUstream_st *stream) {
+  BEGIN(cuStreamQuery);
+  (void)stream;
+  return fake.pending ? fake.pending--, WS_CUDA_ERROR_NOT_READY : WS_CUDA_SUCCESS;
+}
 CU cuEventCreate(struct CUevent_st **event, unsigned int flags) {
   BEGIN(cuEventCreate);
   (void)flags;
@@ -354,13 +360,9 @@ CU cuEventElapsedTime(float *milliseconds, struct CUevent_st *from, struct CUeve
   return WS_CUDA_SUCCESS;
 }
 
-CU cuLaunchKernel(struct CUfunc_st *function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
-                  unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared_bytes,
-                  struct CUstream_st *stream, void **params, void **extra) {
-  BEGIN(cuLaunchKernel);
-  NEED_CONTEXT();
-  if (!function || grid_y != 1 || grid_z != 1 || block_y != 1 || block_z != 1 || extra)
-    return WS_CUDA_ERROR_INVALID_VALUE;
+static ws_cu_result launch(struct CUfunc_st *function, unsigned int grid_x, unsigned int block_x, unsigned int shared_bytes,
+                           struct CUstream_st *stream, void **params) {
+  if (!function) return WS_CUDA_ERROR_INVALID_VALUE;
   atomic_fetch_add(&fake.launches, 1);
   fake.grid = grid_x;
   fake.block = block_x;
@@ -370,3 +372,43 @@ CU cuLaunchKernel(struct CUfunc_st *function, unsigned int grid_x, unsigned int 
   for (int i = 0; i < fake.nparams; i++) memcpy(&fake.params[i], params[i], sizeof fake.params[i]);
   return WS_CUDA_SUCCESS;
 }
+
+CU cuLaunchKernel(struct CUfunc_st *function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
+                  unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared_bytes,
+                  struct CUstream_st *stream, void **params, void **extra) {
+  BEGIN(cuLaunchKernel);
+  NEED_CONTEXT();
+  if (grid_y != 1 || grid_z != 1 || block_y != 1 || block_z != 1 || extra) return WS_CUDA_ERROR_INVALID_VALUE;
+  fake.cluster = 0;
+  return launch(function, grid_x, block_x, shared_bytes, stream, params);
+}
+
+#ifndef FAKE_OLD /* a driver from before clusters and tensor maps has neither */
+CU cuLaunchKernelEx(const struct ws_cu_launch_config *c, struct CUfunc_st *function, void **params, void **extra) {
+  BEGIN(cuLaunchKernelEx);
+  NEED_CONTEXT();
+  if (c->grid_y != 1 || c->grid_z != 1 || c->block_y != 1 || c->block_z != 1 || extra || c->nattrs != 1 ||
+      c->attrs->id != WS_CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION || c->attrs->value.cluster_dim.y != 1 ||
+      c->attrs->value.cluster_dim.z != 1)
+    return WS_CUDA_ERROR_INVALID_VALUE;
+  fake.cluster = c->attrs->value.cluster_dim.x;
+  return launch(function, c->grid_x, c->block_x, c->shared_bytes, c->stream, params);
+}
+
+CU cuTensorMapEncodeTiled(struct ws_cu_tensor_map *map, unsigned int type, uint32_t rank, void *address, const uint64_t *extents,
+                          const uint64_t *strides, const uint32_t *box, const uint32_t *steps, unsigned int interleave,
+                          unsigned int swizzle, unsigned int l2, unsigned int fill) {
+  BEGIN(cuTensorMapEncodeTiled);
+  int n = atomic_fetch_add(&fake.maps, 1);
+  struct fake_map *m = &fake.map[n % 16];
+  *m = (struct fake_map){type, rank, interleave, swizzle, l2, fill, (uintptr_t)address, {0}, {0}, {0}, {0}};
+  if ((uintptr_t)map % 64 || rank < 1 || rank > 5) return WS_CUDA_ERROR_INVALID_VALUE;
+  memcpy(m->extents, extents, rank * sizeof *extents);
+  memcpy(m->strides, strides, (rank - 1) * sizeof *strides);
+  memcpy(m->box, box, rank * sizeof *box);
+  memcpy(m->steps, steps, rank * sizeof *steps);
+  memset(map, 0xee, sizeof *map);
+  map->opaque[0] = (uint64_t)n;
+  return WS_CUDA_SUCCESS;
+}
+#endif

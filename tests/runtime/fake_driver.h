@@ -18,6 +18,7 @@ struct fake_driver {
   const char *jit_log;      /* loading a module fails with this log */
   int threads_per_block;    /* what the compiled code allows */
   int nparams;              /* how many parameters a launch has */
+  int pending;              /* how often a stream answers that it is still at work */
   const char *bad_image;    /* loading a module from an image that begins so fails as an invalid image */
   /* seen by tests */
   atomic_int calls, launches;
@@ -30,6 +31,14 @@ struct fake_driver {
   uint64_t params[128];
   void (*sweep)(void);      /* frees what is still alive */
   void *current;            /* this thread's context at the last launch */
+  unsigned int cluster;     /* of the last launch; 0 = asked for none */
+  int portable_only;        /* 0 once a larger cluster was allowed through the function's attribute */
+  atomic_int maps;          /* tensor maps made so far; the number of each stands in its first 8 bytes */
+  struct fake_map {
+    unsigned int type, rank, interleave, swizzle, l2, fill;
+    uint64_t address, extents[5], strides[5];
+    uint32_t box[5], steps[5];
+  } map[16];
 };
 #define FAKE_DRIVER_SYMBOL "fake_driver"
 typedef struct fake_driver *fake_driver_function(void);

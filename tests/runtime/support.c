@@ -3,9 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-char *test_read(const char *name, size_t *length) {
+char *test_read(const char *name, size_t *length) { return test_read_in(WS_TEST_DATA, name, length); }
+
+char *test_read_in(const char *folder, const char *name, size_t *length) {
   char path[1024];
-  snprintf(path, sizeof path, "%s/%s", WS_TEST_DATA, name);
+  snprintf(path, sizeof path, "%s/%s", folder, name);
   FILE *f = fopen(path, "rb");
   assert_non_null(f);
   char *text = calloc(1, 1 << 20);

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 char *test_read(const char *name, size_t *length);                             /* of data/, freed by the caller */
+char *test_read_in(const char *folder, const char *name, size_t *length);
 char *test_replace(const char *text, const char *from, const char *to);        /* the first one; fails if absent */
 uint64_t test_random(uint64_t *state);
 

@@ -395,6 +395,12 @@ static enum ws_status whole_life(struct ws_error_info *err) {
   DO(ws_event_record(d, from, stream, err));
   DO(ws_kernel_launch(k, &t.launch, err));
   DO(ws_event_record(d, to, stream, err));
+  int done = 1;
+  fake->pending = s ? 0 : 1;
+  DO(ws_stream_done(d, stream, &done, err));
+  if (!s) assert_false(done);
+  DO(ws_stream_done(d, stream, &done, err));
+  if (!s) assert_true(done);
   DO(ws_stream_synchronize(d, stream, err));
   DO(ws_event_elapsed(d, from, to, &ms, err));
   DO(ws_memory_download(d, host, other, 64, stream, err));

@@ -107,7 +107,7 @@ static const struct {
     {"heads kv_heads", "heads kv_head", "manifest line 15: multiple: no tensor above has a dim 'kv_head'"},
     {"u64 q.data", "u32 q.data", "manifest line 16: param: q.data is an address: expected type u64"},
     {"u64 q.data", "ptr q.data",
-     "manifest line 16: param: unknown type 'ptr': expected u64, s64, u32, s32, f32 or f64"},
+     "manifest line 16: param: unknown type 'ptr': expected u64, s64, u32, s32, f32, f64 or map"},
     {"u64 q.data", "u64 q.size", "manifest line 16: param: 'q.size' found, expected 'q.data' or 'q.stride.DIM'"},
     {"u64 q.data", "u64 x.data", "manifest line 16: param: no tensor above is called 'x'"},
     {"// param: u64 q.data\n", "", "manifest line 45: tensor q has no 'param: u64 q.data'"},
