@@ -166,6 +166,14 @@ static void test_launch(void **state) {
 static void test_setmaxnreg(void **state) {
   (void)state;
   expect(REGS, "mov.u32 v, 7; setp.lt.u32 p, t, 128; @p bra LOW;\nsetmaxnreg.inc.sync.aligned.u32 240; bra.uni END;\nLOW: setmaxnreg.dec.sync.aligned.u32 24;\nEND:\n" OUT, 384, seven);
+  struct CUmod_st *m = load("", "setmaxnreg.inc.sync.aligned.u32 240;");
+  struct CUfunc_st *f = emu_function(m, "k");
+  char text[1024];
+  int regs;
+  CHECK(cuFuncGetAttribute(&regs, WS_CU_FUNC_ATTRIBUTE_NUM_REGS, f));
+  assert_true(wsemuWarnings(f, text, sizeof text) > 0);
+  assert_non_null(strstr(text, "setmaxnreg.inc.sync.aligned.u32 240;': has no effect"));
+  CHECK(cuModuleUnload(m));
   expect("", "mov.u32 v, 7; setmaxnreg.inc.sync.aligned.u32 240;\n" OUT, 384, seven);
   expect_fault(REGS, "setp.lt.u32 p, t, 128; @p bra LOW;\nsetmaxnreg.inc.sync.aligned.u32 240; bra.uni END;\nLOW: setmaxnreg.dec.sync.aligned.u32 32;\nEND:", 384, "has 168 registers a thread and waits for 240");
   expect_fault(REGS, "setmaxnreg.dec.sync.aligned.u32 176;", 384, "asks for 176 registers a thread but has 168");
