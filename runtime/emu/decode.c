@@ -284,6 +284,23 @@ static void build_image(struct kernel *k) {
 /* ---- reads of registers that nothing has written ---- */
 enum { MOST_WARNINGS = 50, WARNING_TEXT = 400 };
 
+static void warn(struct decoder *d, size_t pc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void warn(struct decoder *d, size_t pc, const char *fmt, ...) {
+  char where[WARNING_TEXT], what[WARNING_TEXT], line[3 * WARNING_TEXT];
+  va_list ap;
+  if (++d->nwarnings > MOST_WARNINGS) return;
+  va_start(ap, fmt);
+  vsnprintf(what, sizeof what, fmt, ap);
+  va_end(ap);
+  ws_emu_where(d->k, &d->k->code[pc], where, sizeof where);
+  snprintf(line, sizeof line, "kernel '%.100s', %s: %s\n", d->k->func->sym->name, where, what);
+  size_t old = d->k->warnings ? strlen(d->k->warnings) : 0, n = strlen(line);
+  char *all = ws_emu_alloc(&d->k->pool, old + n + 1);
+  if (old) memcpy(all, d->k->warnings, old);
+  memcpy(all + old, line, n);
+  d->k->warnings = all;
+}
+
 static void report_use(void *arg, const struct reg_use *use, bool never) {
   struct decoder *d = arg;
   const char *what = never ? "is read but nothing has written it" : "may be read before it is written";
@@ -291,15 +308,14 @@ static void report_use(void *arg, const struct reg_use *use, bool never) {
     d->now = d->k->src[use->pc].ptx;
     ws_emu_decode_error(d, BAD_PTX, "register '%s' %s", use->name, what);
   }
-  char where[WARNING_TEXT], line[2 * WARNING_TEXT];
-  if (++d->nwarnings > MOST_WARNINGS) return;
-  ws_emu_where(d->k, &d->k->code[use->pc], where, sizeof where);
-  snprintf(line, sizeof line, "kernel '%.100s', %s: register '%.100s' %s\n", d->k->func->sym->name, where, use->name, what);
-  size_t old = d->k->warnings ? strlen(d->k->warnings) : 0, n = strlen(line);
-  char *all = ws_emu_alloc(&d->k->pool, old + n + 1);
-  if (old) memcpy(all, d->k->warnings, old);
-  memcpy(all + old, line, n);
-  d->k->warnings = all;
+  warn(d, use->pc, "register '%.100s' %s", use->name, what);
+}
+
+/* The assembler drops setmaxnreg where it does not know what the kernel starts with. */
+static void warn_of_dropped(struct decoder *d) {
+  for (size_t i = 0; i < d->k->n && !d->k->registers; i++)
+    if (d->k->src[i].row->effects & E_REGISTERS)
+      warn(d, i, "has no effect: the kernel needs .maxnreg, or .minnctapersm with .reqntid or .maxntid");
 }
 
 /* Registers of a thread when the kernel starts, where its directives fix them (PTX ISA "setmaxnreg"): a share of the SM's
@@ -333,6 +349,7 @@ static void entry(struct decoder *d, struct ptx_func *f) {
   struct graph g = {.k = d->k, .pool = &d->scratch};
   ws_emu_graph(&g);
   ws_emu_reconvergence(&g);
+  warn_of_dropped(d);
   ws_emu_uninitialised(&g, d->uses, d->nuses, &d->scratch, report_use, d);
 }
 

@@ -34,7 +34,8 @@ enum isa_effect {
   E_END = 128,    /* ends threads */
   E_ALIGNED = 256, /* all threads of the warp must execute it together (.aligned, also where implied) */
   E_ARCH = 512,    /* architecture-specific: the target needs its suffix */
-  E_PROXY = 1024   /* reads shared memory through the async proxy */
+  E_PROXY = 1024,   /* reads shared memory through the async proxy */
+  E_REGISTERS = 2048 /* changes how many registers a thread has */
 };
 
 enum isa_family { FAM_CONTROL, FAM_INT, FAM_FLOAT, FAM_HALF, FAM_CMP, FAM_MOVE, FAM_CVT, FAM_MEM, FAM_ATOM, FAM_ASYNC, FAM_WARP, FAM_SYNC,

@@ -40,7 +40,7 @@ struct CUmod_st;
 const char *wsemuEntryName(struct CUmod_st *module, unsigned int index);
 struct CUfunc_st;
 /* What is suspicious about a kernel that has been decoded (launched or asked for an attribute), one line each: registers
- * that may be read before they are written. Copies at most n bytes with the terminator, returns the full length. */
+ * that may be read before they are written, a setmaxnreg that the assembler drops. Copies at most n bytes with the terminator, returns the full length. */
 size_t wsemuWarnings(struct CUfunc_st *function, char *out, size_t n);
 struct wsemu_param { /* one parameter of a kernel */
   uint64_t bytes;

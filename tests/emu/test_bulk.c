@@ -338,7 +338,6 @@ static void test_refused_forms(void **state) {
   (void)state;
   static const struct { const char *line, *what; } forms[] = {
       {"cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [s], [i, {t, t, t, t}], [bar], {h, h};", ".im2col"},
-      {"fence.proxy.tensormap::generic.acquire.gpu [i], 128;", "tensormap"},
       {"tensormap.replace.tile.rank.shared::cta.b1024.b32 [s], 4;", "tensormap"},
       {"cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [s], [i], [bar];", "a tensor map and its coordinates"},
       {"cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [s], [i, {t}], [bar];", "not supported"},

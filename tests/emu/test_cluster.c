@@ -81,6 +81,8 @@ static void test_remote_arrive(void **state) {
          "mapa.shared::cluster.u32 ra, b, 0; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [ra]; @!p bra REST;\n"
          "W: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 e, [s], 0; @!e bra W; setp.lt.u32 e, t, 4; @e mapa.shared::cluster.u32 ra, b, t; @e mbarrier.arrive.shared::cluster.b64 _, [ra+8];\n"
          "REST:\nV: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 e, [s+8], 0; @!e bra V;\n" SYNC OUT, THREADS, seven);
+  expect(FOUR, "@q mbarrier.init.shared::cta.b64 [s], 2; mov.u32 v, 7;\n" SYNC "xor.b32 r, r, 1; mapa.shared::cluster.u32 ra, b, r; @q mbarrier.arrive_drop.release.cluster.shared::cluster.b64 _, [ra];\n"
+         "@q mbarrier.arrive_drop.expect_tx.release.cluster.shared::cluster.b64 _, [ra], 4; @q mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [ra], 4;\nW: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 e, [s], 0; @!e bra W;\n" SYNC OUT, THREADS, seven);
   expect(FOUR, "@q mbarrier.init.shared::cta.b64 [s], 1; mov.u32 v, 7;\n" SYNC "add.u32 r, r, 3; and.b32 r, r, 3; mapa.shared::cluster.u32 ra, b, r; @q mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [ra], 8;\n"
          "@q mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [ra], 8;\nW: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 e, [s], 0; @!e bra W;\n" SYNC OUT, THREADS, seven);
 }
@@ -96,6 +98,47 @@ static void test_async_stores(void **state) {
   expect(FOUR, "@q mbarrier.init.shared::cta.b64 [s], 1; @q mbarrier.arrive.expect_tx.shared::cta.b64 _, [s], 256; @q st.shared.u32 [s+16], 0; setp.eq.u32 p, r, 0;\n" SYNC
          "add.u32 i, r, 1; and.b32 i, i, 3; mapa.shared::cluster.u32 ra, b, i; mov.u32 v, 1; red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.max.u32 [ra+16], 7, [ra];\n"
          "W: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 e, [s], 0; @!e bra W; ld.shared.u32 v, [s+16];\n" SYNC OUT, THREADS, seven);
+}
+
+/* A read before the wait sees the value early and not late; without any wait the store outlives the CTA it goes to. */
+static void test_missing_wait(void **state) {
+  static const char start[] = "@q mbarrier.init.shared::cta.b64 [s], 1; @q mbarrier.arrive.expect_tx.shared::cta.b64 _, [s], 4; @q st.shared.u32 [s+16], 1;\n" SYNC
+                              "xor.b32 r, r, 1; mapa.shared::cluster.u32 ra, b, r; @q st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [ra+16], 7, [ra];\n" SYNC "ld.shared.u32 v, [s+16];\n" OUT;
+  static uint32_t out[CTAS * THREADS];
+  char body[2048];
+  (void)state;
+  snprintf(body, sizeof body, "%sW: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 e, [s], 0; @!e bra W;\n" SYNC, start);
+  CHECK(run(FOUR, body, "early", THREADS, out));
+  assert_int_equal(out[0], 7);
+  wsemuResetStats();
+  CHECK(run(FOUR, body, "late", THREADS, out));
+  assert_int_equal(out[0], 1);
+  struct wsemu_stats s = {.size = sizeof s};
+  assert_int_equal(wsemuGetStats(&s), 0);
+  assert_int_equal(s.async_operations, CTAS);
+  assert_int_equal(s.async_delayed, CTAS);
+  CHECK(run(FOUR, start, "early", THREADS, out));
+  assert_int_not_equal(run(FOUR, start, "late", THREADS, out), WS_CUDA_SUCCESS);
+  assert_non_null(strstr(emu_message(), "which has ended"));
+}
+
+/* Every red.async operation on two words of the next CTA, whose first is 5 and whose second -6, by thread 0 alone. */
+static void test_async_reductions(void **state) {
+  static const struct { const char *op; uint32_t value, first, second; } ops[] = {
+      {"add.u32", 3, 8, UINT32_MAX - 2}, {"add.s32", UINT32_MAX, 4, (uint32_t)-7}, {"min.u32", 3, 3, 3}, {"min.s32", 3, 3, (uint32_t)-6}, {"max.u32", 9, 9, (uint32_t)-6}, {"max.s32", 9, 9, 9},
+      {"inc.u32", 5, 0, 0}, {"dec.u32", 9, 4, 9}, {"and.b32", 12, 4, 8}, {"or.b32", 3, 7, (uint32_t)-5}, {"xor.b32", 1, 4, (uint32_t)-5}};
+  (void)state;
+  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+    for (size_t k = 0; k < sizeof schedules / sizeof *schedules; k++) {
+      char body[2048];
+      uint32_t got[CTAS * THREADS];
+      snprintf(body, sizeof body, "@q mbarrier.init.shared::cta.b64 [s], 1; @q mbarrier.arrive.expect_tx.shared::cta.b64 _, [s], 8; @q st.shared.u32 [s+16], 5; @q st.shared.u32 [s+20], -6;\n" SYNC
+               "add.u32 i, r, 1; and.b32 i, i, 3; mapa.shared::cluster.u32 ra, b, i; mov.u32 v, %u; @q red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.%s [ra+16], v, [ra];\n"
+               "@q red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.%s [ra+20], v, [ra];\nW: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 e, [s], 0; @!e bra W;\n"
+               "and.b32 t, t, 1; shl.b32 t, t, 2; add.u32 t, t, b; ld.shared.u32 v, [t+16];\n" SYNC OUT, ops[i].value, ops[i].op, ops[i].op);
+      CHECK(run(FOUR, body, schedules[k], THREADS, got));
+      for (uint32_t t = 0; t < CTAS * THREADS; t++) assert_int_equal(got[t], t & 1 ? ops[i].second : ops[i].first);
+    }
 }
 
 /* Arrivals without .aligned, one relaxed; a warp that ends early no longer counts. */
@@ -166,6 +209,14 @@ static void test_launch(void **state) {
 static void test_setmaxnreg(void **state) {
   (void)state;
   expect(REGS, "mov.u32 v, 7; setp.lt.u32 p, t, 128; @p bra LOW;\nsetmaxnreg.inc.sync.aligned.u32 240; bra.uni END;\nLOW: setmaxnreg.dec.sync.aligned.u32 24;\nEND:\n" OUT, 384, seven);
+  struct CUmod_st *m = load("", "setmaxnreg.inc.sync.aligned.u32 240;");
+  struct CUfunc_st *f = emu_function(m, "k");
+  char text[1024];
+  int regs;
+  CHECK(cuFuncGetAttribute(&regs, WS_CU_FUNC_ATTRIBUTE_NUM_REGS, f));
+  assert_true(wsemuWarnings(f, text, sizeof text) > 0);
+  assert_non_null(strstr(text, "setmaxnreg.inc.sync.aligned.u32 240;': has no effect"));
+  CHECK(cuModuleUnload(m));
   expect("", "mov.u32 v, 7; setmaxnreg.inc.sync.aligned.u32 240;\n" OUT, 384, seven);
   expect_fault(REGS, "setp.lt.u32 p, t, 128; @p bra LOW;\nsetmaxnreg.inc.sync.aligned.u32 240; bra.uni END;\nLOW: setmaxnreg.dec.sync.aligned.u32 32;\nEND:", 384, "has 168 registers a thread and waits for 240");
   expect_fault(REGS, "setmaxnreg.dec.sync.aligned.u32 176;", 384, "asks for 176 registers a thread but has 168");
@@ -175,7 +226,7 @@ static void test_setmaxnreg(void **state) {
 static int setup(void **state) { (void)state; emu_open(); return 0; }
 static int teardown(void **state) { (void)state; emu_close(); return 0; }
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_registers), cmocka_unit_test(test_distributed_memory), cmocka_unit_test(test_remote_arrive), cmocka_unit_test(test_async_stores),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_registers), cmocka_unit_test(test_distributed_memory), cmocka_unit_test(test_remote_arrive), cmocka_unit_test(test_async_stores), cmocka_unit_test(test_missing_wait), cmocka_unit_test(test_async_reductions),
                                      cmocka_unit_test(test_barrier_forms), cmocka_unit_test(test_faults), cmocka_unit_test(test_launch), cmocka_unit_test(test_setmaxnreg)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

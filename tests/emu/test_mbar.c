@@ -75,6 +75,21 @@ static void test_drop(void **state) {
          "bar.sync 0; setp.ge.u32 p, t, 64; mov.u32 v, 7; @p st.shared.u32 [s+16], v; @p mbarrier.arrive.shared::cta.b64 _, [s];" WAIT(1) "ld.shared.u32 v, [s+16]; st.global.u32 [o], v;", seven);
 }
 
+/* The other forms of arrive_drop: 130 expected, one dropped without completing, one with bytes; then the rest. */
+static void test_drop_forms(void **state) {
+  (void)state;
+  expect(INIT(130) "@q mbarrier.arrive_drop.noComplete.release.cta.shared::cta.b64 st, [s], 1; @q mbarrier.arrive_drop.expect_tx.release.cta.shared::cta.b64 _, [s], 8;\n"
+         "bar.sync 0; mbarrier.arrive.shared::cta.b64 _, [s]; @q mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [s], 8;" WAIT(0) "bar.sync 0; mov.u32 v, 7; mbarrier.arrive.shared::cta.b64 _, [s];" WAIT(1) "st.global.u32 [o], v;", seven);
+}
+
+/* Fences have no effect that a program could see; all of their forms are known. */
+static void test_fences(void **state) {
+  (void)state;
+  expect("mov.u32 v, 7; fence.acq_rel.cta; fence.acq_rel.cluster; fence.sc.gpu; fence.acquire.gpu; fence.release.cluster; membar.cta; membar.gl; membar.sys; fence.proxy.alias; fence.proxy.async; fence.proxy.async.global;\n"
+         "fence.proxy.async.shared::cta; fence.proxy.async.shared::cluster; fence.mbarrier_init.release.cluster; fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster; fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;\n"
+         "fence.release.sync_restrict::shared::cta.cluster; fence.acquire.sync_restrict::shared::cluster.cluster; fence.proxy.tensormap::generic.release.gpu; fence.proxy.tensormap::generic.acquire.gpu [o], 128; st.global.u32 [o], v;", seven);
+}
+
 static uint32_t counts(uint32_t t) { return t ? 0 : 10 * 4 + 7; }
 static void test_pending_count(void **state) {
   (void)state;
@@ -152,7 +167,7 @@ static void test_deadlock(void **state) {
 static int setup(void **state) { (void)state; emu_open(); return 0; }
 static int teardown(void **state) { (void)state; emu_close(); return 0; }
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_arrive_and_wait), cmocka_unit_test(test_parity), cmocka_unit_test(test_transactions), cmocka_unit_test(test_drop),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_arrive_and_wait), cmocka_unit_test(test_parity), cmocka_unit_test(test_transactions), cmocka_unit_test(test_drop), cmocka_unit_test(test_drop_forms), cmocka_unit_test(test_fences),
                                      cmocka_unit_test(test_pending_count), cmocka_unit_test(test_ring), cmocka_unit_test(test_generic_address), cmocka_unit_test(test_copies),
                                      cmocka_unit_test(test_wait_fails_at_last), cmocka_unit_test(test_faults), cmocka_unit_test(test_deadlock)};
   return cmocka_run_group_tests(tests, setup, teardown);
