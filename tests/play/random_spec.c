@@ -1,0 +1,296 @@
+/* Small schedules at random. A right one is put together from parts: rings filled by TMA, by cp.async or by threads, pairs of mbarriers or of
+ * named barriers; then up to three edits move, drop, double or exchange lines of its programs, or change a unit or a depth. Many are
+ * right all the same. Equal seeds give equal schedules. */
+#include "random_spec.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_LINES = 96, WIDTH = 120 };
+struct line {
+  int indent;
+  char s[WIDTH];
+};
+struct maker {
+  uint64_t state;
+  struct line line[MAX_LINES];   /* of the programs */
+  int n;
+  char head[4096];
+  size_t nhead;
+};
+
+static uint32_t next(struct maker *m) {
+  m->state = m->state * 6364136223846793005u + 1442695040888963407u;
+  return (uint32_t)(m->state >> 33);
+}
+static int below(struct maker *m, int n) { return (int)(next(m) % (uint32_t)n); }
+static bool one_in(struct maker *m, int n) { return below(m, n) == 0; }
+
+__attribute__((format(printf, 2, 3))) static void head(struct maker *m, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  m->nhead += (size_t)vsnprintf(m->head + m->nhead, sizeof m->head - m->nhead, fmt, ap);
+  va_end(ap);
+}
+
+__attribute__((format(printf, 3, 4))) static void line(struct maker *m, int indent, const char *fmt, ...) {
+  if (m->n == MAX_LINES) return;
+  va_list ap;
+  va_start(ap, fmt);
+  m->line[m->n].indent = indent;
+  vsnprintf(m->line[m->n++].s, WIDTH, fmt, ap);
+  va_end(ap);
+}
+
+static const char *unit(struct maker *m) {
+  static const char *const units[] = {"thread", "warp", "one"};
+  return units[below(m, 3)];
+}
+
+static void top(struct maker *m, const char *target, bool persistent) {
+  head(m, "schedule: random\ntarget: %s\nproblem: attention.forward\n", target);
+  head(m, "params:\n  dtype: {type: type, choices: [f16], default: f16}\n  head_dim: {type: int, choices: [64], default: 64}\n");
+  head(m, "work:\n  tile: {queries: 64}\n  blocks: {keys: 64}\n  launch: %s\n", persistent ? "persistent" : "single");
+  head(m, "tensors:\n");
+  for (const char *x = "abcde"; *x; x++) head(m, "  w%c: {dims: [batch, kv_heads, keys, head_dim], type: f16}\n", *x);
+}
+
+static void buffer(struct maker *m, const char *name, int stages) {
+  head(m, "  %s: {space: smem, tile: [64, head_dim], type: dtype", name);
+  if (stages > 1) head(m, ", stages: %d", stages);
+  head(m, "}\n");
+}
+
+static void loops(struct maker *m, bool guard) {
+  line(m, 0, "for t in work:");
+  if (guard) line(m, 1, "if kv(t):");
+  line(m, 1 + guard, "for j in kv(t):");
+}
+
+/* --- Hopper: copies by TMA, a ring between roles, a handshake by hand --- */
+
+enum handshake { NO_HANDSHAKE, MBARRIERS, NAMED };
+struct hopper {
+  bool v, p, both, also, persistent, guard, order;
+  enum handshake x;
+  int k_stages, v_stages, p_stages, use_warps;
+};
+
+static void hopper_head(struct maker *m, const struct hopper *h) {
+  top(m, "sm_90a", h->persistent);
+  head(m, "roles:\n  load: {warps: 1, threads: 1}\n  use: {warps: %d}\n", h->use_warps);
+  if (h->also) head(m, "  also: {warps: 1}\n");
+  head(m, "buffers:\n");
+  buffer(m, "K", h->k_stages);
+  if (h->v) buffer(m, "V", h->v_stages);
+  if (h->p) buffer(m, "P", h->p_stages);
+  if (h->x) buffer(m, "X", 1);
+  const char *ku = unit(m), *vu = unit(m);
+  head(m, "pipelines:\n  k: {buffer: K, by: tma, from: load, to: {use: %s", ku);
+  if (h->both) head(m, ", also: %s", unit(m));
+  head(m, "}}\n");
+  if (h->v) head(m, "  v: {buffer: V, by: tma, from: load, to: {use: %s}}\n", vu);
+  if (h->p) head(m, "  p: {buffer: P, from: {use: %s}, to: {%s: %s}}\n", unit(m), h->also ? "also" : "use", unit(m));
+  if (!h->x) return;
+  const char *kind = h->x == NAMED ? "kind: named, " : "", *first = h->x == MBARRIERS ? ", open: true" : "";
+  head(m, "barriers:\n  x_full: {%sfrom: use, to: also}\n  x_free: {%sfrom: also, to: use%s}\n", kind, kind, first);
+}
+
+/* Before one thread or lane arrives for all. Left out now and then: it is not always needed. */
+static void all_here(struct maker *m, int in) {
+  if (!one_in(m, 4)) line(m, in, "sync");
+}
+
+static void hopper_use(struct maker *m, const struct hopper *h, int in) {
+  line(m, in, "wait k -> a");
+  if (h->p) {
+    line(m, in, "acquire p -> b");
+    line(m, in, "copy a -> b");
+    all_here(m, in);
+    line(m, in, "commit p");
+  }
+  if (h->x) {
+    if (h->x == MBARRIERS) line(m, in, "wait x_free");
+    line(m, in, "copy a -> X");
+    line(m, in, "arrive x_full");
+    if (h->x == NAMED) line(m, in, "sync x_free");
+  }
+  line(m, in, "store a -> wa[t, j]");
+  all_here(m, in);
+  line(m, in, "release a");
+  if (h->v) {
+    line(m, in, "wait v -> e");
+    line(m, in, "store e -> wb[t, j]");
+    all_here(m, in);
+    line(m, in, "release e");
+  }
+  if (h->p && !h->also) {
+    line(m, in, "wait p -> d");
+    line(m, in, "store d -> wc[t, j]");
+    all_here(m, in);
+    line(m, in, "release d");
+  }
+}
+
+static void hopper_also(struct maker *m, const struct hopper *h, int in) {
+  if (h->both) {
+    line(m, in, "wait k -> a");
+    line(m, in, "store a -> wd[t, j]");
+    all_here(m, in);
+    line(m, in, "release a");
+  }
+  if (h->x) {
+    line(m, in, h->x == NAMED ? "sync x_full" : "wait x_full");
+    line(m, in, "store X -> we[t, j]");
+    line(m, in, "arrive x_free");
+  }
+  if (h->p) {
+    line(m, in, "wait p -> d");
+    line(m, in, "store d -> wc[t, j]");
+    all_here(m, in);
+    line(m, in, "release d");
+  }
+}
+
+static void hopper(struct maker *m) {
+  struct hopper h = {.v = one_in(m, 2), .p = one_in(m, 2), .both = one_in(m, 3), .persistent = one_in(m, 2), .guard = one_in(m, 2), .order = one_in(m, 2)};
+  h.x = one_in(m, 2) ? NO_HANDSHAKE : one_in(m, 2) ? MBARRIERS : NAMED;
+  if (h.p && h.v) h.v = one_in(m, 3); /* two rings are enough mostly */
+  h.also = h.both || h.x || (h.p && one_in(m, 2));
+  h.k_stages = 1 + below(m, 3), h.v_stages = 1 + below(m, 2), h.p_stages = 1 + below(m, 2), h.use_warps = 1 + below(m, 2);
+  hopper_head(m, &h);
+  line(m, -1, "load:");
+  loops(m, h.guard);
+  int in = 2 + h.guard;
+  line(m, in, "acquire k -> s");
+  line(m, in, "load k[t, j] -> s");
+  if (h.v) line(m, in, "acquire v -> r"), line(m, in, "load v[t, j] -> r");
+  line(m, -1, "use:");
+  loops(m, h.guard);
+  hopper_use(m, &h, in);
+  if (!h.also) return;
+  line(m, -1, "also:");
+  loops(m, h.guard);
+  hopper_also(m, &h, in);
+}
+
+/* --- Ampere: copies by cp.async, one role or two --- */
+
+static void ampere_ring(struct maker *m, int in, int stages) {
+  line(m, in, "each s in 0..%d:", stages - 2);
+  line(m, in + 1, "acquire k -> n");
+  line(m, in + 1, "load k[t, kv(t).at(s)] -> n when s < len(kv(t))");
+  line(m, in + 1, "commit k");
+  line(m, in, "for j in kv(t):");
+  line(m, in + 1, "wait k -> a");
+  line(m, in + 1, "sync");
+  line(m, in + 1, "acquire k -> n");
+  line(m, in + 1, "load k[t, next(j, %d)] -> n when has_next(j, %d)", stages - 1, stages - 1);
+  line(m, in + 1, "commit k");
+  line(m, in + 1, "store a -> wa[t, j]");
+  line(m, in, "each s in 0..%d:", stages - 2);
+  line(m, in + 1, "wait k");
+  line(m, in, "sync");
+}
+
+static void ampere_block(struct maker *m, int in) {
+  line(m, in, "acquire k -> n");
+  line(m, in, "load k[t, j] -> n");
+  line(m, in, "commit k");
+  line(m, in, "wait k -> a");
+  line(m, in, "sync");
+  line(m, in, "store a -> wa[t, j]");
+}
+
+static void ampere(struct maker *m) {
+  bool two = one_in(m, 2), persistent = one_in(m, 3), guard = one_in(m, 2), p = one_in(m, 3);
+  int stages = 1 + below(m, 3), warps = 1 + below(m, 2);
+  if (two && stages > 1) two = one_in(m, 3);
+  top(m, "sm_80", persistent);
+  head(m, "roles:\n  work: {warps: %d}\n", warps);
+  if (two) head(m, "  load: {warps: 1}\n");
+  head(m, "buffers:\n");
+  buffer(m, "K", stages);
+  if (two) buffer(m, "V", 1);
+  if (p) buffer(m, "P", 1);
+  head(m, "pipelines:\n  k: {buffer: K, by: cp.async, from: work, to: work}\n");
+  if (two) head(m, "  v: {buffer: V, by: cp.async, from: load, to: load}\nbarriers:\n  v_full: {kind: named, from: load, to: work}\n  v_free: {kind: named, from: work, to: load}\n");
+  line(m, -1, "work:");
+  line(m, 0, "for t in work:");
+  int in = 1 + guard;
+  if (guard) line(m, 1, "if kv(t):");
+  if (stages > 1) ampere_ring(m, in, stages);
+  else {
+    line(m, in, "for j in kv(t):");
+    ampere_block(m, in + 1);
+    if (p) line(m, in + 1, "copy a -> P"), line(m, in + 1, "sync"), line(m, in + 1, "store P -> wb[t, j]");
+    if (two) line(m, in + 1, "sync v_full"), line(m, in + 1, "store V -> wc[t, j]"), line(m, in + 1, "arrive v_free");
+    line(m, in + 1, "sync");
+  }
+  if (!two) return;
+  line(m, -1, "load:");
+  loops(m, guard);
+  in = 2 + guard;
+  line(m, in, "acquire v -> s");
+  line(m, in, "load v[t, j] -> s");
+  line(m, in, "commit v");
+  line(m, in, "wait v");
+  line(m, in, "arrive v_full");
+  line(m, in, "sync v_free");
+}
+
+/* --- edits --- */
+
+static bool is_block(const struct line *l) { return l->s[strlen(l->s) - 1] == ':'; }
+
+static int pick(struct maker *m) {
+  for (int tries = 0; tries < 50; tries++) {
+    int i = below(m, m->n);
+    if (!is_block(&m->line[i])) return i;
+  }
+  return -1;
+}
+
+static void remove_line(struct maker *m, int i) { memmove(&m->line[i], &m->line[i + 1], (size_t)(--m->n - i) * sizeof *m->line); }
+
+static void insert_line(struct maker *m, int i, const struct line *l) {
+  if (m->n == MAX_LINES) return;
+  memmove(&m->line[i + 1], &m->line[i], (size_t)(m->n++ - i) * sizeof *m->line);
+  m->line[i] = *l;
+}
+
+/* Moves a line up or down within its block. */
+static void move_line(struct maker *m, int i) {
+  int way = one_in(m, 2) ? 1 : -1, steps = 1 + below(m, 4), k = i;
+  while (steps-- && k + way >= 0 && k + way < m->n && m->line[k + way].indent == m->line[i].indent && !is_block(&m->line[k + way])) k += way;
+  struct line l = m->line[i];
+  remove_line(m, i);
+  insert_line(m, k, &l);
+}
+
+static void edit(struct maker *m) {
+  int i = pick(m);
+  if (i < 0) return;
+  struct line l = m->line[i];
+  switch (below(m, 8)) {
+  case 0: case 1: remove_line(m, i); break;
+  case 2: insert_line(m, i, &l); break;
+  case 3: snprintf(l.s, WIDTH, "sync"), insert_line(m, i, &l); break;
+  case 4: snprintf(l.s, WIDTH, "sync warp"), insert_line(m, i, &l); break;
+  default: move_line(m, i);
+  }
+}
+
+size_t random_spec(uint64_t seed, char *out, size_t size) {
+  struct maker m = {.state = seed * 0x9e3779b97f4a7c15u + 0x632be59bd9b4e019u};
+  for (int i = 0; i < 4; i++) next(&m);
+  if (one_in(&m, 3)) ampere(&m);
+  else hopper(&m);
+  for (int edits = below(&m, 4); edits > 0; edits--) edit(&m);
+  size_t n = (size_t)snprintf(out, size, "%sprograms:\n", m.head);
+  for (int i = 0; i < m.n && n < size; i++) {
+    const struct line *l = &m.line[i];
+    n += l->indent < 0 ? (size_t)snprintf(out + n, size - n, "  %s\n", l->s) : (size_t)snprintf(out + n, size - n, "%*s- %s\n", 4 + 4 * l->indent, "", l->s);
+  }
+  return n;
+}
