@@ -1,9 +1,17 @@
 /* Phases of mbarriers and named barriers: who arrived, which phase is complete, and the proof that no other order exists.
  *
- * An arrival must know that the phase before its own is complete: otherwise it could count for that one. A phase must not complete
+ * An arrival must come after the phase before its own: otherwise it could count for that one. A phase must not complete
  * before each thread that waits for the phase before has seen it: a wait looks at one bit of parity (PTX ISA,
  * mbarrier.try_wait), so it would miss it. With both, the phases seen here are those of every execution. */
 #include "world.h"
+
+/* Does c come after a phase? It does behind a wait for it, or for something that follows, and where it comes after every arrival. */
+bool after_phase(const struct world *w, const struct clock *c, int comp, int phases, const struct clock *last) {
+  if (c->v[comp] >= phases) return true;
+  for (int i = 0; i < w->dims; i++)
+    if (i != comp && last->v[i] > c->v[i]) return false;
+  return true;
+}
 
 static void check_waiters(struct world *w, struct bar *b) {
   for (int i = 0; i < w->nwarps; i++) {
@@ -37,7 +45,7 @@ void bar_arrive(struct world *w, const struct warp *p, const struct ws_act *act,
     w->failed = true;
     return;
   }
-  if (b->phase && c->v[b->comp] < b->phase) {
+  if (b->phase && !after_phase(w, c, b->comp, b->phase, &b->last)) {
     struct finding *f = report(w, act->src->pos, "drift", "this arrival at %s is meant for phase %d, but is not ordered after phase %d: it may count for that one", bar_name(w, b), b->phase, b->phase - 1);
     note(w, f, act->src->pos, "by %s, %s: a wait for the phase before, or for something that follows it, has to stand before this", role_name(p), where(p));
   }
@@ -92,7 +100,7 @@ static struct named *find_named(struct warp *p, const void *key, int element, in
 static void named_arrive(struct warp *p, struct named *n) {
   struct world *w = p->w;
   struct clock c = knowledge(p, true);
-  if (n->generation && c.v[n->comp] < n->generation) {
+  if (n->generation && !after_phase(w, &c, n->comp, n->generation, &n->last)) {
     struct finding *f = report(w, p->at->src->pos, "drift", "this arrival at a named barrier is not ordered after its phase %d: it may count for that one", n->generation - 1);
     note(w, f, p->at->src->pos, "by %s, %s", role_name(p), where(p));
   }

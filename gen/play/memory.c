@@ -79,10 +79,13 @@ static bool collide(const struct touch *t, enum access kind, const struct ws_act
   return !(t->kind == ACC_SHARED && kind == ACC_SHARED && t->act == act && t->group == group);
 }
 
-/* Ordered for every lane? An access of the same warp is, where the lanes are laid alike or met since. */
+/* Ordered for every lane? An access of the same warp is, where the lanes are laid alike or met since. Copies of one stream complete
+ * in order, but they do not write in order: the earlier one has to be complete (PTX ISA, cp.async: no order within a group or
+ * between groups; cp.async.bulk: none at all). */
 static bool ordered(const struct warp *p, const struct touch *t, const struct op *op, const struct clock *c, int lanes) {
   if (!op && t->comp == p->all.comp && !t->op && actor_of((struct warp *)p) == &p->all)
-    return !has_lanes(p) || t->time <= p->lane_time || t->lanes == lanes;
+    return !has_lanes(p) || t->time <= p->lane_time || (t->lanes == lanes && lanes != LANES_ANY);
+  if (op && t->comp == op->comp && (op->kind == OP_CP_ASYNC || op->kind == OP_TMA)) return op->after >= t->time;
   return c->v[t->comp] >= t->time;
 }
 

@@ -29,7 +29,7 @@ static void append(struct op **list, struct op *o) {
 struct op *new_op(struct warp *p, enum op_kind kind, int comp) {
   struct op *o = WS_NEW(p->w->arena, struct op);
   *o = (struct op){.kind = kind, .act = p->at, .comp = comp, .time = ++p->w->issued[comp], .clock = issue_clock(p)};
-  o->clock.v[comp] = o->time;
+  o->after = o->clock.v[comp], o->clock.v[comp] = o->time;
   if (kind == OP_CP_ASYNC) append(&p->copies, o);
   if (kind == OP_WGMMA) append(&p->products, o);
   if (kind == OP_BULK) append(&p->stores, o);

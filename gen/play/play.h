@@ -26,7 +26,7 @@ struct ws_play_options {
   bool strict;          /* what rests on an assumption is `review`, not `clean`: on `launch: single`, where a CTA has one work tile and
                            need not be ready for another; or on ruling A1: tcgen05 products of one thread run in issue order
                            even when their accumulators differ. PTX promises it for equal accumulators only */
-  int most_blocks;      /* longest list of blocks played; 0 = past the deepest ring */
+  int most_blocks;      /* longest list of blocks played; 0 = twice around the deepest ring, and one more */
 };
 
 struct ws_play_result {

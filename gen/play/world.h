@@ -21,7 +21,7 @@ struct actor {                   /* something with a program counter and a clock
 struct op {                      /* an asynchronous operation in flight */
   enum op_kind kind;
   const struct ws_act *act;
-  int comp, time;
+  int comp, time, after;         /* after: of its stream, what was complete when it was issued */
   struct clock clock;            /* what is known when it is complete */
   const struct ws_pipelinem *pipe; /* CP_ASYNC: the ring; element */
   int element;
@@ -231,6 +231,7 @@ enum counter { C_ACQUIRE, C_COMMIT, C_WAIT, C_RELEASE, COUNTERS };
 int *counter_of(struct warp *p, const struct ws_act *a, int element, enum counter c);
 
 /* barrier.c */
+bool after_phase(const struct world *w, const struct clock *c, int comp, int phases, const struct clock *last);
 void bar_expect(struct warp *p, struct bar *b, long bytes);
 void bar_arrive(struct world *w, const struct warp *p, const struct ws_act *act, struct bar *b, const struct clock *c, int units);
 void bar_bytes(struct world *w, struct bar *b, long bytes, const struct clock *c);

@@ -249,7 +249,7 @@ struct outcome explore(const struct system *x, const struct limits *l) {
 
 /* --- all of a schedule --- */
 
-static const int one_tile[][1] = {{1}, {2}, {3}, {0}, {4}};
+static const int one_tile[][1] = {{1}, {2}, {3}, {0}, {5}, {7}};
 static const int more_tiles[][3] = {{1, 1, 0}, {2, 1, 0}, {0, 2, 0}, {1, 0, 2}};
 
 struct tour {
@@ -293,7 +293,11 @@ static void all_splits(struct tour *y, const int *trips, int ntiles) {
 
 struct outcome explore_all(const struct ws_schedule *s, const struct limits *l) {
   struct tour y = {.s = s, .l = l};
-  size_t singles = sizeof one_tile / sizeof *one_tile, sequences = s->persistent ? sizeof more_tiles / sizeof *more_tiles : 0;
+  size_t singles = 4, sequences = s->persistent ? sizeof more_tiles / sizeof *more_tiles : 0;
+  for (int i = 0; i < s->npipelines; i++) { /* both parities of each slot */
+    size_t n = (size_t)s->pipelines[i].buffer->stages + 3;
+    if (n > singles && n <= sizeof one_tile / sizeof *one_tile) singles = n;
+  }
   for (size_t i = 0; i < singles && (y.worst.trouble == T_NONE || y.worst.trouble >= T_UNKNOWN); i++) all_splits(&y, one_tile[i], 1);
   for (size_t i = 0; i < sequences && (y.worst.trouble == T_NONE || y.worst.trouble >= T_UNKNOWN); i++) all_splits(&y, more_tiles[i], more_tiles[i][2] ? 3 : 2);
   return y.worst;

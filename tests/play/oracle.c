@@ -2,6 +2,7 @@
  *
  *   oracle [-n STATES] SPEC...             schedules from files
  *   oracle [-v] random FIRST COUNT         COUNT well-formed random schedules, from seed FIRST on; -v: each of them
+ *   oracle seeds SEED...                   these, well-formed or not
  *   oracle print SEED                      the text of one
  * Exit code 1 where they differ. */
 #include "explore.h"
@@ -88,15 +89,17 @@ static void report(const struct tally *y) {
   }
 }
 
-static int random_specs(uint64_t seed, long count, const struct limits *l, bool verbose, struct tally *y) {
+static bool one_seed(uint64_t seed, const struct limits *l, bool verbose, struct tally *y) {
   static char text[RANDOM_SPEC_SIZE];
   char name[32];
+  size_t n = random_spec(seed, text, sizeof text);
+  snprintf(name, sizeof name, "seed %llu", (unsigned long long)seed);
+  return compare(name, text, n, l, verbose, y) > 0;
+}
+
+static int random_specs(uint64_t seed, long count, const struct limits *l, bool verbose, struct tally *y) {
   int bad = 0;
-  for (; y->well < count; seed++) {
-    size_t n = random_spec(seed, text, sizeof text);
-    snprintf(name, sizeof name, "seed %llu", (unsigned long long)seed);
-    bad += compare(name, text, n, l, verbose, y) > 0;
-  }
+  while (y->well < count) bad += one_seed(seed++, l, verbose, y);
   report(y);
   return bad;
 }
@@ -113,6 +116,10 @@ int main(int argc, char **argv) {
     static char text[RANDOM_SPEC_SIZE];
     random_spec(strtoull(argv[i + 1], NULL, 10), text, sizeof text);
     return fputs(text, stdout) < 0;
+  }
+  if (i < argc && !strcmp(argv[i], "seeds")) {
+    while (++i < argc) bad += one_seed(strtoull(argv[i], NULL, 10), &l, true, &y);
+    return bad != 0;
   }
   if (i + 2 < argc && !strcmp(argv[i], "random")) return random_specs(strtoull(argv[i + 1], NULL, 10), atol(argv[i + 2]), &l, verbose, &y) != 0;
   for (; i < argc; i++) bad += file(argv[i], &l, &y);

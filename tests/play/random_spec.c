@@ -71,15 +71,16 @@ static void loops(struct maker *m, bool guard) {
 
 enum handshake { NO_HANDSHAKE, MBARRIERS, NAMED };
 struct hopper {
-  bool v, p, both, also, persistent, guard, order;
+  bool v, p, both, also, persistent, guard, wgmma, bulk, bare, leader; /* bare: P without an empty side; bulk: one thread stores it */
   enum handshake x;
   int k_stages, v_stages, p_stages, use_warps;
 };
 
 static void hopper_head(struct maker *m, const struct hopper *h) {
   top(m, "sm_90a", h->persistent);
-  head(m, "roles:\n  load: {warps: 1, threads: 1}\n  use: {warps: %d}\n", h->use_warps);
+  head(m, "roles:\n  use: {warps: %d}\n", h->use_warps); /* first: wgmma takes whole warpgroups */
   if (h->also) head(m, "  also: {warps: 1}\n");
+  head(m, "  load: {warps: 1, threads: 1}\n");
   head(m, "buffers:\n");
   buffer(m, "K", h->k_stages);
   if (h->v) buffer(m, "V", h->v_stages);
@@ -90,7 +91,7 @@ static void hopper_head(struct maker *m, const struct hopper *h) {
   if (h->both) head(m, ", also: %s", unit(m));
   head(m, "}}\n");
   if (h->v) head(m, "  v: {buffer: V, by: tma, from: load, to: {use: %s}}\n", vu);
-  if (h->p) head(m, "  p: {buffer: P, from: {use: %s}, to: {%s: %s}}\n", unit(m), h->also ? "also" : "use", unit(m));
+  if (h->p) head(m, "  p: {buffer: P, from: {use: %s}, to: {%s: %s}%s}\n", unit(m), h->also ? "also" : "use", unit(m), h->bare ? ", empty: none" : "");
   if (!h->x) return;
   const char *kind = h->x == NAMED ? "kind: named, " : "", *first = h->x == MBARRIERS ? ", open: true" : "";
   head(m, "barriers:\n  x_full: {%sfrom: use, to: also}\n  x_free: {%sfrom: also, to: use%s}\n", kind, kind, first);
@@ -101,8 +102,21 @@ static void all_here(struct maker *m, int in) {
   if (!one_in(m, 4)) line(m, in, "sync");
 }
 
+/* What is in P goes to global memory: by all threads, or in bulk by one. */
+static void drain(struct maker *m, const struct hopper *h, int in) {
+  line(m, in, "wait p -> d");
+  if (h->bulk) {
+    line(m, in, "one thread:");
+    line(m, in + 1, "store d -> wc[t, j]");
+    line(m, in + 1, "await d");
+  } else
+    line(m, in, "store d -> wc[t, j]");
+  all_here(m, in);
+  if (!h->bare) line(m, in, "release d");
+}
+
 static void hopper_use(struct maker *m, const struct hopper *h, int in) {
-  line(m, in, "wait k -> a");
+  line(m, in, h->leader ? "wait k -> a with poll=leader" : "wait k -> a");
   if (h->p) {
     line(m, in, "acquire p -> b");
     line(m, in, "copy a -> b");
@@ -120,16 +134,12 @@ static void hopper_use(struct maker *m, const struct hopper *h, int in) {
   line(m, in, "release a");
   if (h->v) {
     line(m, in, "wait v -> e");
-    line(m, in, "store e -> wb[t, j]");
+    if (h->wgmma) line(m, in, "S = e @ e.T"), line(m, in, "await S");
+    else line(m, in, "store e -> wb[t, j]");
     all_here(m, in);
     line(m, in, "release e");
   }
-  if (h->p && !h->also) {
-    line(m, in, "wait p -> d");
-    line(m, in, "store d -> wc[t, j]");
-    all_here(m, in);
-    line(m, in, "release d");
-  }
+  if (h->p && !h->also) drain(m, h, in);
 }
 
 static void hopper_also(struct maker *m, const struct hopper *h, int in) {
@@ -144,20 +154,17 @@ static void hopper_also(struct maker *m, const struct hopper *h, int in) {
     line(m, in, "store X -> we[t, j]");
     line(m, in, "arrive x_free");
   }
-  if (h->p) {
-    line(m, in, "wait p -> d");
-    line(m, in, "store d -> wc[t, j]");
-    all_here(m, in);
-    line(m, in, "release d");
-  }
+  if (h->p) drain(m, h, in);
 }
 
 static void hopper(struct maker *m) {
-  struct hopper h = {.v = one_in(m, 2), .p = one_in(m, 2), .both = one_in(m, 3), .persistent = one_in(m, 2), .guard = one_in(m, 2), .order = one_in(m, 2)};
+  struct hopper h = {.v = one_in(m, 2), .p = one_in(m, 2), .both = one_in(m, 3), .persistent = one_in(m, 2), .guard = one_in(m, 2), .bulk = one_in(m, 4), .leader = one_in(m, 6)};
   h.x = one_in(m, 2) ? NO_HANDSHAKE : one_in(m, 2) ? MBARRIERS : NAMED;
   if (h.p && h.v) h.v = one_in(m, 3); /* two rings are enough mostly */
   h.also = h.both || h.x || (h.p && one_in(m, 2));
   h.k_stages = 1 + below(m, 3), h.v_stages = 1 + below(m, 2), h.p_stages = 1 + below(m, 2), h.use_warps = 1 + below(m, 2);
+  h.wgmma = h.v && one_in(m, 3), h.bare = h.p && h.x && one_in(m, 3);
+  if (h.wgmma) h.use_warps = 4;
   hopper_head(m, &h);
   line(m, -1, "load:");
   loops(m, h.guard);
