@@ -1,7 +1,10 @@
 /* An oracle for gen/play: every interleaving of a small schedule, one by one. It shares nothing with the player but the model.
  *
  *   unroll.c   model -> events: what each agent does, in a straight line, for given trip counts
- *   explore.c  all orders of these events: deadlocks, races, phases
+ *   machine.c  what one event does; what is wrong with a state: deadlocks, races, phases
+ *   explore.c  all orders of the events
+ *   freeze.c   the same answers from the structure of these orders, for schedules with too many states; held against explore.c
+ *   tour.c     trip counts and sequences of tiles
  *   promela.c  the same events as a Promela model, for SPIN
  *
  * An agent is a group of threads of one role instance that run in lockstep: all of them, or, in the one instance that a run splits,
@@ -98,12 +101,15 @@ struct outcome {
   enum trouble trouble;
   const struct ws_act *a, *b;    /* where */
   long states;
+  bool frozen;                   /* decided by freeze(), here or there */
 };
 struct limits {
   long states;
+  bool frozen, then_frozen;      /* freeze() in the place of explore(); where explore() finds too many states */
   bool deadlock_only;            /* arrivals count for the phase they find, as in hardware; nothing else is reported */
 };
-struct outcome explore(const struct system *x, const struct limits *l);
+struct outcome explore(const struct system *x, const struct limits *l); /* all states */
+struct outcome freeze(const struct system *x, const struct limits *l);  /* the same, from few of them */
 
 /* All splits of a schedule, for each of these lists of trip counts. */
 struct outcome explore_all(const struct ws_schedule *s, const struct limits *l);

@@ -4,6 +4,8 @@
  *   oracle [-v] random FIRST COUNT         COUNT well-formed random schedules, from seed FIRST on; -v: each of them
  *   oracle seeds SEED...                   these, well-formed or not
  *   oracle print SEED                      the text of one
+ *   oracle spin FOLDER FIRST COUNT         writes Promela models of COUNT random schedules, about half of them with a
+ *                                          deadlock, to FOLDER/SEED.pml, and prints their names and whether they deadlock
  * Exit code 1 where they differ. */
 #include "explore.h"
 #include "play/play.h"
@@ -17,7 +19,7 @@ static const char *const codes[] = {"clean", "deadlock", "race", "phase", "drift
 enum { NCODES = sizeof codes / sizeof *codes };
 
 struct tally {
-  long well, clean, differ, unclear, states, played[NCODES], explored[TROUBLES];
+  long well, clean, differ, stricter, apart, frozen, unclear, states, played[NCODES], explored[TROUBLES];
 };
 
 static size_t code_of(const struct ws_diags *d) {
@@ -27,11 +29,12 @@ static size_t code_of(const struct ws_diags *d) {
   return i;
 }
 
-/* Contents are the player's alone. */
-static bool only_content(const struct ws_diags *d) {
+/* Where the player is stricter by intent: contents are followed by it alone; and a slot that a product in flight reads must not be released,
+ * though it may be that nobody can refill it so early. */
+static bool stricter(const struct ws_diags *d) {
   for (size_t i = 0; i < d->n; i++)
-    if (d->list[i].severity == WS_ERROR && strcmp(d->list[i].code, "content")) return false;
-  return true;
+    if (d->list[i].severity == WS_ERROR && strcmp(d->list[i].code, "content") && strcmp(d->list[i].code, "release")) return false;
+  return d->errors > 0;
 }
 
 static void show(const struct outcome *o) {
@@ -54,10 +57,18 @@ static int compare(const char *name, const char *text, size_t n, const struct li
     if (!s) break;
     struct ws_play_options opt = {0};
     struct ws_play_result r = ws_play(s, &opt, &a, &d);
-    struct outcome o = explore_all(s, l);
-    bool differ = (r.verdict == WS_CLEAN || only_content(&d)) != (o.trouble == T_NONE), unclear = o.trouble >= T_UNKNOWN;
+    struct limits quick = {.frozen = true};
+    struct outcome o = explore_all(s, l), z = explore_all(s, &quick);
+    if (o.trouble < T_UNKNOWN && (z.trouble == T_NONE) != (o.trouble == T_NONE)) {
+      printf("%-22s freeze() says %s, ", name, trouble_name(z.trouble));
+      show(&o);
+      result = 1, y->apart++;
+    }
+    y->frozen += o.trouble >= T_UNKNOWN && z.trouble < T_UNKNOWN;
+    if (o.trouble >= T_UNKNOWN) o = z;
+    bool differ = (r.verdict == WS_CLEAN) != (o.trouble == T_NONE) && !stricter(&d), unclear = o.trouble >= T_UNKNOWN;
     result = result > 0 || (differ && !unclear);
-    y->well++, y->clean += r.verdict == WS_CLEAN && o.trouble == T_NONE, y->differ += differ && !unclear, y->unclear += unclear;
+    y->well++, y->clean += r.verdict == WS_CLEAN && o.trouble == T_NONE, y->differ += differ && !unclear, y->unclear += unclear, y->stricter += o.trouble == T_NONE && stricter(&d);
     y->played[code_of(&d)]++, y->explored[o.trouble]++, y->states += o.states;
     if (!verbose && (!differ || unclear)) continue;
     printf("%-22s played: %s (%s), ", name, ws_verdict_name(r.verdict), codes[code_of(&d)]);
@@ -78,7 +89,8 @@ static int file(const char *path, const struct limits *l, struct tally *y) {
 }
 
 static void report(const struct tally *y) {
-  printf("%ld schedules, %ld clean for both, %ld where the two differ, %ld not decided, %ld states\n", y->well, y->clean, y->differ, y->unclear, y->states);
+  printf("%ld schedules, %ld clean for both, %ld where the two differ, %ld where the player is stricter by intent, %ld not decided, %ld states\n", y->well, y->clean, y->differ, y->stricter, y->unclear, y->states);
+  printf("freeze() agrees with all interleavings, except for %ld; it decided %ld with too many states\n", y->apart, y->frozen);
   for (int pass = 0; pass < 2; pass++) {
     printf(pass ? "explored:" : "played:  ");
     for (size_t i = 0; i < (pass ? (size_t)TROUBLES : (size_t)NCODES); i++) {
@@ -104,6 +116,51 @@ static int random_specs(uint64_t seed, long count, const struct limits *l, bool 
   return bad;
 }
 
+static bool write_model(const struct system *x, const char *path) {
+  struct ws_buf b = {.arena = x->arena};
+  promela(x, &b);
+  FILE *f = fopen(path, "wb");
+  if (!f) return false;
+  fputs(b.s, f);
+  return fclose(f) == 0;
+}
+
+/* 1: clean, 2: a deadlock, 0: neither, or not wanted: which may say that there are enough of them. */
+static int model(const char *folder, uint64_t seed, const int *wanted) {
+  static char text[RANDOM_SPEC_SIZE];
+  char path[1024];
+  struct ws_arena a = {0};
+  struct ws_source src = {"random", text, random_spec(seed, text, sizeof text)};
+  struct ws_diags d = {.arena = &a, .source = &src};
+  const struct limits l = {.states = 50000, .deadlock_only = true};
+  int trips[] = {1 + (int)(seed % 3)};
+  volatile int result = 0;
+  if (setjmp(a.oom)) abort();
+  struct ws_spec *spec = ws_spec_read(&src, &a, &d);
+  const struct ws_schedule *s = spec && !d.errors ? ws_schedule_build(&spec->docs[0], &src, NULL, NULL, 0, &a, &d) : NULL;
+  if (s) {
+    struct system *x = WS_NEW(&a, struct system);
+    unroll(x, s, &a, trips, 1, 0, (int)(seed % (uint64_t)instances(s)));
+    struct outcome o = explore(x, &l);
+    result = o.trouble == T_NONE || o.trouble == T_IN_FLIGHT ? 1 : o.trouble == T_DEADLOCK ? 2 : 0;
+    if (!wanted[result]) result = 0;
+    snprintf(path, sizeof path, "%s/%llu.pml", folder, (unsigned long long)seed);
+    if (result && !write_model(x, path)) perror(path), exit(2);
+    if (result) printf("%llu %s\n", (unsigned long long)seed, result == 2 ? "deadlock" : "clean");
+  }
+  ws_arena_free(&a);
+  return result;
+}
+
+static int models(const char *folder, uint64_t seed, int count) {
+  int wanted[3] = {0, (count + 1) / 2, count / 2};
+  while (wanted[1] + wanted[2] > 0) {
+    int kind = model(folder, seed++, wanted);
+    wanted[kind] -= kind > 0;
+  }
+  return 0;
+}
+
 int main(int argc, char **argv) {
   struct limits l = {.states = 300000};
   struct tally y = {0};
@@ -121,6 +178,7 @@ int main(int argc, char **argv) {
     while (++i < argc) bad += one_seed(strtoull(argv[i], NULL, 10), &l, true, &y);
     return bad != 0;
   }
+  if (i + 3 < argc && !strcmp(argv[i], "spin")) return models(argv[i + 1], strtoull(argv[i + 2], NULL, 10), atoi(argv[i + 3]));
   if (i + 2 < argc && !strcmp(argv[i], "random")) return random_specs(strtoull(argv[i + 1], NULL, 10), atol(argv[i + 2]), &l, verbose, &y) != 0;
   for (; i < argc; i++) bad += file(argv[i], &l, &y);
   return bad != 0;
