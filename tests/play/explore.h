@@ -106,6 +106,7 @@ struct outcome {
 struct limits {
   long states;
   bool frozen, then_frozen;      /* freeze() in the place of explore(); where explore() finds too many states */
+  bool sequences;                /* several work tiles also where the launch is single */
   bool deadlock_only;            /* arrivals count for the phase they find, as in hardware; nothing else is reported */
 };
 struct outcome explore(const struct system *x, const struct limits *l); /* all states */

@@ -52,7 +52,7 @@ static void all_splits(struct tour *y, const int *trips, int ntiles) {
 
 struct outcome explore_all(const struct ws_schedule *s, const struct limits *l) {
   struct tour y = {.s = s, .l = l};
-  size_t singles = 4, sequences = s->persistent ? sizeof more_tiles / sizeof *more_tiles : 0;
+  size_t singles = 4, sequences = s->persistent || l->sequences ? sizeof more_tiles / sizeof *more_tiles : 0;
   for (int i = 0; i < s->npipelines; i++) { /* both parities of each slot */
     size_t n = (size_t)s->pipelines[i].buffer->stages + 3;
     if (n > singles && n <= sizeof one_tile / sizeof *one_tile) singles = n;
