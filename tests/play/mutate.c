@@ -30,9 +30,11 @@ struct text {
 struct tally {
   long made, by_model, by_player, survived, unexplained;
   long proven, frozen, harmful, unknown; /* of the survivors: frozen: proven without enumerating all states */
+  long alone;
 };
 
 static bool prove;
+static bool alone;               /* the player refused the mutant, and the oracle finds nothing; contents are the player's alone */
 static struct outcome proof;     /* of the mutant at hand, over its variants */
 
 /* A line of the list: SPEC | how | statement | statement below | why. Patterns of fnmatch; a # starts a comment. */
@@ -166,6 +168,11 @@ static void explore_too(const struct ws_schedule *s) {
   proof.frozen = o.frozen;
 }
 
+static void found_too(const struct ws_schedule *s) {
+  const struct limits l = {.frozen = true, .sequences = true};
+  alone = explore_all(s, &l).trouble == T_NONE;
+}
+
 /* 0: survived; 1: refused by the model; 2: by the player; 3: the variant is that of the defaults. */
 static int judge_variant(const char *text, size_t n, const struct ws_define *v, const char **word) {
   struct ws_arena a = {0};
@@ -192,6 +199,7 @@ static int judge_variant(const char *text, size_t n, const struct ws_define *v, 
     if (s) r = ws_play(s, &opt, &a, &d);
     if (r.verdict != WS_CLEAN || r.needs_single) result = 2; /* no schedule here is right for one tile only */
     else if (s && prove) explore_too(s);
+    if (s && prove && result == 2 && strcmp(d.n ? d.list[0].code : "", "content")) found_too(s);
   }
   snprintf(code, sizeof code, "%s", d.n ? d.list[0].code : "");
   *word = code;
@@ -230,18 +238,19 @@ static void tell(const char *spec, const char *how, const char *first, const cha
 static void mutant(const struct text *t, enum how how, size_t at, struct tally *y, char *out, bool verbose) {
   const char *word;
   size_t n = build(t, how, at, out);
-  proof = (struct outcome){0};
+  proof = (struct outcome){0}, alone = false;
   int r = judge(out, n, &word);
+  y->alone += alone;
   y->made++, y->by_model += r == 1, y->by_player += r == 2, y->survived += r == 0;
   if (!r && prove) count_proof(y);
-  if (r && !verbose) return;
+  if (r && !verbose && !alone) return;
   char first[512], second[512] = "", name[128];
   statement(&t->line[at], first, sizeof first);
   if (how == SWAP) statement(&t->line[at + 1], second, sizeof second);
   snprintf(name, sizeof name, "%.*s", (int)strcspn(t->name, "."), t->name);
   const char *reason = r ? word : why(name, how_names[how], first, second);
   if (!reason) y->unexplained++;
-  if (!reason || verbose || (!r && proof.trouble)) tell(name, how_names[how], first, second, reason);
+  if (!reason || verbose || alone || (!r && proof.trouble)) tell(name, how_names[how], first, second, reason);
 }
 
 /* --- counts: the model is changed, not the text --- */
@@ -260,15 +269,17 @@ static void one_count(struct counts *c, int *count, int by, const char *what) {
   int was = *count;
   struct ws_diags *d = c->s->diags;
   snprintf(name, sizeof name, "%.*s", (int)strcspn(c->t->name, "."), c->t->name);
-  *count += by, d->n = d->errors = d->groups = 0, proof = (struct outcome){0};
+  *count += by, d->n = d->errors = d->groups = 0, proof = (struct outcome){0}, alone = false;
   struct ws_play_options opt = {0};
   struct ws_play_result r = ws_play(c->s, &opt, c->s->arena, d);
   bool survived = r.verdict == WS_CLEAN && !r.needs_single;
   if (survived && prove) explore_too(c->s), count_proof(c->y);
+  if (!survived && prove) found_too(c->s);
+  c->y->alone += alone;
   *count = was;
   const char *how = how_names[by > 0 ? MORE : FEWER], *reason = survived ? why(name, how, what, "") : d->n ? d->list[0].code : "";
   c->y->made++, c->y->by_player += !survived, c->y->survived += survived, c->y->unexplained += survived && !reason;
-  if (!reason || c->verbose) tell(name, how, what, "", reason);
+  if (!reason || c->verbose || alone) tell(name, how, what, "", reason);
 }
 
 static void all_counts(struct counts *c) {
@@ -336,6 +347,6 @@ int main(int argc, char **argv) {
   }
   free(rules_text.s);
   fprintf(stderr, "%ld mutants: %ld refused by the model, %ld by the player, %ld harmless, %ld unexplained\n", y.made, y.by_model, y.by_player, y.survived - y.unexplained, y.unexplained);
-  if (prove) fprintf(stderr, "survivors: %ld proven harmless state by state, %ld by standing still, %ld harmful, %ld not modelled\n", y.proven, y.frozen, y.harmful, y.unknown);
-  return y.unexplained > 0 || y.harmful > 0 || !y.made;
+  if (prove) fprintf(stderr, "survivors: %ld proven harmless state by state, %ld by standing still, %ld harmful, %ld not modelled; %ld of those that the player refused are clean for the oracle\n", y.proven, y.frozen, y.harmful, y.unknown, y.alone);
+  return y.unexplained > 0 || y.harmful > 0 || y.alone > 0 || !y.made;
 }
