@@ -4,6 +4,7 @@
  * before each thread that waits for the phase before has seen it: a wait looks at one bit of parity (PTX ISA,
  * mbarrier.try_wait), so it would miss it. With both, the phases seen here are those of every execution. */
 #include "world.h"
+#include <string.h>
 
 /* Does c come after a phase? It does behind a wait for it, or for something that follows, and where it comes after every arrival. */
 bool after_phase(const struct world *w, const struct clock *c, int comp, int phases, const struct clock *last) {
@@ -34,7 +35,7 @@ static void complete(struct world *w, struct bar *b) {
   b->now.v[b->comp] = b->phase;
   struct clock old = b->last;
   b->last = b->now, b->now = old;
-  for (int i = 0; i < w->cap; i++) b->now.v[i] = 0;
+  memset(b->now.v, 0, (size_t)w->dims * sizeof *b->now.v);
   b->pending = b->count;
 }
 
@@ -116,7 +117,7 @@ static void named_arrive(struct warp *p, struct named *n) {
     n->now.v[n->comp] = n->generation;
     struct clock old = n->last;
     n->last = n->now, n->now = old;
-    for (int i = 0; i < w->cap; i++) n->now.v[i] = 0;
+    memset(n->now.v, 0, (size_t)w->dims * sizeof *n->now.v);
   }
 }
 

@@ -14,10 +14,8 @@ int stream_of(struct warp *p, enum op_kind kind, int element, int slot) {
 
 /* What the lanes that issue an operation all know. */
 struct clock issue_clock(struct warp *p) {
-  struct world *w = p->w;
-  if (p->single) return knowledge(p, false);
-  struct clock c = copy_clock(w, &p->all.clock);
-  c.v[p->all.comp] = p->lane_time;
+  struct clock mine = p->single ? knowledge(p, false) : p->all.clock, c = copy_clock(p->w, &mine);
+  if (!p->single) c.v[p->all.comp] = p->lane_time;
   return c;
 }
 

@@ -109,7 +109,7 @@ static int deepest(const struct ws_schedule *s) {
 
 struct play {
   const struct ws_schedule *s;
-  struct ws_arena run;           /* of one run; then emptied */
+  struct ws_arena run;           /* of one run; then reset */
   struct ws_play_result r;
   struct patterns x;
   struct findings *sequences;    /* of several tiles, where a CTA has one */
@@ -141,7 +141,7 @@ static void all_runs(struct play *y, struct findings *f, bool issue_order, enum 
       run(w);
       y->r.events += w->events, y->r.runs++;
       if (w->events > y->r.longest) y->r.longest = w->events;
-      ws_arena_free(&y->run);
+      ws_arena_reset(&y->run);
     }
   drop_content(f);
 }
@@ -190,6 +190,7 @@ struct ws_play_result ws_play(const struct ws_schedule *s, const struct ws_play_
   if (setjmp(a->oom)) goto out_of_memory;
   play_all(y, f, g);
   memcpy(&a->oom, &outer, sizeof outer);
+  ws_arena_free(&y->run);
   emit(f, d);
   describe(y, f, opt, most, a);
   return y->r;

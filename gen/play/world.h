@@ -189,6 +189,7 @@ struct world {
   bool issue_order;              /* A1 */
   int *issued;                   /* by component: operations of a stream so far */
   int ctas, dims, cap, nactors;
+  struct clock scratch;          /* of knowledge() */
   int *element0, *bar0;          /* by ring and barrier: its first element among all; by side of a ring and barrier: its first mbarrier */
   int elements;
   struct warp *warp;
@@ -224,7 +225,7 @@ struct clock copy_clock(struct world *w, const struct clock *a);
 struct actor *actor_of(struct warp *p);           /* who executes now */
 bool has_lanes(const struct warp *p);
 void lanes_meet(struct warp *p);                  /* bar.warp.sync, or more */
-struct clock knowledge(struct warp *p, bool all); /* what an arrival of all lanes, or of one, publishes */
+struct clock knowledge(struct warp *p, bool all); /* what an arrival of all lanes, or of one, publishes; until the next call */
 enum side { SIDE_FULL, SIDE_EMPTY, SIDE_BARRIER };
 struct bar *find_bar(struct world *w, const void *thing, enum side side, int element, int slot, int cta);
 enum counter { C_ACQUIRE, C_COMMIT, C_WAIT, C_RELEASE, COUNTERS };

@@ -2,6 +2,7 @@
  *
  *   oracle [-n STATES] SPEC...             schedules from files
  *   oracle [-v] random FIRST COUNT         COUNT well-formed random schedules, from seed FIRST on; -v: each of them
+ *   oracle play FIRST COUNT                plays COUNT well-formed random schedules: no crash is the test
  *   oracle seeds SEED...                   these, well-formed or not
  *   oracle print SEED                      the text of one
  *   oracle spin FOLDER FIRST COUNT         writes Promela models of COUNT random schedules, about half of them with a
@@ -101,6 +102,37 @@ static void report(const struct tally *y) {
   }
 }
 
+static enum ws_verdict play_one(const char *text, size_t n, bool *well) {
+  struct ws_arena a = {0};
+  struct ws_source src = {"random", text, n};
+  struct ws_diags d = {.arena = &a, .source = &src};
+  struct ws_play_result r = {0};
+  if (setjmp(a.oom)) abort();
+  struct ws_spec *spec = ws_spec_read(&src, &a, &d);
+  struct ws_schedule *s = spec && !d.errors ? ws_schedule_build(&spec->docs[0], &src, NULL, NULL, 0, &a, &d) : NULL;
+  struct ws_play_options opt = {0};
+  *well = s != NULL;
+  if (s) r = ws_play(s, &opt, &a, &d);
+  struct ws_buf b = {.arena = &a};
+  ws_diags_print(&d, &b);
+  ws_arena_free(&a);
+  return r.verdict;
+}
+
+static int play_only(uint64_t seed, long count) {
+  static char text[RANDOM_SPEC_SIZE];
+  long verdicts[WS_VERDICT_ERROR + 1] = {0}, n = 0;
+  for (bool well; n < count; n += well) {
+    size_t len = random_spec(seed++, text, sizeof text);
+    enum ws_verdict v = play_one(text, len, &well);
+    if (well) verdicts[v]++;
+  }
+  printf("%ld schedules played:", n);
+  for (int v = 0; v <= WS_VERDICT_ERROR; v++) printf(" %s %ld", ws_verdict_name((enum ws_verdict)v), verdicts[v]);
+  puts("");
+  return 0;
+}
+
 static bool one_seed(uint64_t seed, const struct limits *l, bool verbose, struct tally *y) {
   static char text[RANDOM_SPEC_SIZE];
   char name[32];
@@ -178,6 +210,7 @@ int main(int argc, char **argv) {
     while (++i < argc) bad += one_seed(strtoull(argv[i], NULL, 10), &l, true, &y);
     return bad != 0;
   }
+  if (i + 2 < argc && !strcmp(argv[i], "play")) return play_only(strtoull(argv[i + 1], NULL, 10), atol(argv[i + 2]));
   if (i + 3 < argc && !strcmp(argv[i], "spin")) return models(argv[i + 1], strtoull(argv[i + 2], NULL, 10), atoi(argv[i + 3]));
   if (i + 2 < argc && !strcmp(argv[i], "random")) return random_specs(strtoull(argv[i + 1], NULL, 10), atol(argv[i + 2]), &l, verbose, &y) != 0;
   for (; i < argc; i++) bad += file(argv[i], &l, &y);
