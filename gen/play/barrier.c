@@ -14,7 +14,7 @@ bool after_phase(const struct world *w, const struct clock *c, int comp, int pha
   return true;
 }
 
-static void check_waiters(struct world *w, struct bar *b) {
+static void check_waiters(struct world *w, struct bar *b, const struct ws_act *act) {
   for (int i = 0; i < w->nwarps; i++) {
     struct warp *p = &w->warp[i];
     const struct actor *a[2] = {&p->all, &p->lead};
@@ -23,14 +23,16 @@ static void check_waiters(struct world *w, struct bar *b) {
       if (c < 0 || b->seen[c] != b->phase - 1 || b->now.v[c] >= b->seen_at[c]) continue;
       const struct ws_pos pos = b->barrier ? b->barrier->decl->name.pos : b->pipe->decl->name.pos;
       struct finding *f = report(w, pos, "phase", "phase %d of %s may complete before %s has seen phase %d: the parity aliases", b->phase, bar_name(w, b), role_name(p), b->phase - 1);
-      note(w, f, pos, "every thread that waits for a phase has to be ordered before the last arrival of the next one");
+      const struct ws_act *wait = wait_of(p, b);
+      if (wait) note(w, f, wait->src->pos, "%s waits for phase %d here", role_name(p), b->phase - 1);
+      note(w, f, act->src->pos, "this can be the last arrival of phase %d: it has to come after that wait, by an arrival of %s behind it and a wait before this", b->phase, role_name(p));
     }
   }
 }
 
-static void complete(struct world *w, struct bar *b) {
+static void complete(struct world *w, struct bar *b, const struct ws_act *act) {
   if (b->pending || b->bytes || !b->count) return;
-  check_waiters(w, b);
+  check_waiters(w, b, act);
   b->phase++;
   b->now.v[b->comp] = b->phase;
   struct clock old = b->last;
@@ -52,13 +54,13 @@ void bar_arrive(struct world *w, const struct warp *p, const struct ws_act *act,
   }
   join(w, &b->now, c);
   b->pending -= units;
-  complete(w, b);
+  complete(w, b, act);
 }
 
-void bar_bytes(struct world *w, struct bar *b, long bytes, const struct clock *c) {
+void bar_bytes(struct world *w, struct bar *b, const struct ws_act *act, long bytes, const struct clock *c) {
   join(w, &b->now, c);
   b->bytes -= bytes;
-  complete(w, b);
+  complete(w, b, act);
 }
 
 void bar_expect(struct warp *p, struct bar *b, long bytes) {

@@ -31,6 +31,7 @@ struct region region_of(struct warp *p, const struct ws_mem *m, int cta) {
   const struct ws_bufferm *b = m->buffer, *root = root_of(b);
   int element = ws_index_at(m->element, m->element_at, p->cta, p->instance), stage = stage_of(p, m);
   struct region r = {.root = b->tmem ? NULL : root, .cta = cta, .element = element, .stage = stage};
+  if (m->handle) r.phase = p->handle[m->handle->index].fill / b->stages, r.fill = p->handle[m->handle->index].fill + 1;
   r.r0 = m->row0 + ws_index_at(0, m->row_at, p->cta, p->instance), r.r1 = r.r0 + m->rows;
   r.c0 = m->col0 + ws_index_at(0, m->col_at, p->cta, p->instance), r.c1 = r.c0 + m->cols;
   if (b->tmem) {
@@ -109,6 +110,6 @@ void touch(struct warp *p, const struct op *op, const struct region *r, enum acc
     else x = &t->next;
   }
   struct touch *t = WS_NEW(w->arena, struct touch);
-  *t = (struct touch){.at = *r, .kind = kind, .comp = comp, .time = time, .lanes = lanes, .group = group, .act = p->at, .who = p, .op = op, .next = *at};
+  *t = (struct touch){.at = *r, .kind = kind, .comp = comp, .time = time, .lanes = lanes, .group = group, .act = p->at, .who = p, .when = moment_of(p), .op = op, .next = *at};
   *at = t;
 }

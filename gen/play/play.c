@@ -29,7 +29,7 @@ static void land(struct world *w, const struct landing *l) {
       struct finding *f = report(w, l->op->act->src->pos, "drift", "the bytes of this load are meant for phase %d of %s, but may come in phase %d", b->phase, bar_name(w, b), b->phase - 1);
       note(w, f, l->op->act->src->pos, "by %s; a wait that follows the phase before has to stand before this", role_name(l->who));
     }
-    bar_bytes(w, b, l->bytes, &l->op->clock);
+    bar_bytes(w, b, l->op->act, l->bytes, &l->op->clock);
   }
 }
 

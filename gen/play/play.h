@@ -13,6 +13,7 @@
  *   barrier.c  phases, arrivals, drift       move.c     loads, stores, products, reads and writes
  *   content.c  which rows and columns of which tile a slot or a value holds
  *   report.c   findings, with both places    play.c     trip counts, sequences of tiles, the verdict
+ *   remedy.c   where a wait, a release or a barrier would help
  *
  * May include gen/base and gen/schedule. Reads the model, changes nothing in it. */
 #ifndef WS_PLAY_H

@@ -92,6 +92,12 @@ struct region {                  /* a rectangle of one tile */
   const void *root;              /* buffer or tensor */
   int cta, element, stage;       /* of global memory: the work tile and the block */
   int r0, r1, c0, c1;
+  int fill, phase;               /* of a ring's slot: which fill it is, from 1, and the phase of its barriers; 0 = not known */
+};
+
+struct moment {                  /* the loop variables around a statement */
+  const struct ws_iter *iter[4];
+  int at[4], n;
 };
 
 enum access { ACC_READ, ACC_WRITE, ACC_SHARED }; /* SHARED: warps of one statement write it together, in no fixed partition */
@@ -102,6 +108,7 @@ struct touch {                   /* an access in the log */
   int comp, time, lanes, group;  /* lanes: how lanes are laid over the bytes, 0 = one lane or a machine; group: of SHARED */
   const struct ws_act *act;
   const struct warp *who;
+  struct moment when;
   const struct op *op;
   struct touch *next;
 };
@@ -235,7 +242,7 @@ int *counter_of(struct warp *p, const struct ws_act *a, int element, enum counte
 bool after_phase(const struct world *w, const struct clock *c, int comp, int phases, const struct clock *last);
 void bar_expect(struct warp *p, struct bar *b, long bytes);
 void bar_arrive(struct world *w, const struct warp *p, const struct ws_act *act, struct bar *b, const struct clock *c, int units);
-void bar_bytes(struct world *w, struct bar *b, long bytes, const struct clock *c);
+void bar_bytes(struct world *w, struct bar *b, const struct ws_act *act, long bytes, const struct clock *c);
 bool bar_wait(struct warp *p, struct bar *b, int phase);  /* false: not yet */
 bool named_barrier(struct warp *p, const void *key, int element, int sub, int count, bool wait);
 
@@ -272,10 +279,17 @@ const char *warp_name(const struct warp *p);
 const char *role_name(const struct warp *p);
 const char *bar_name(struct world *w, const struct bar *b);
 const char *mem_name(struct world *w, const struct region *r);
-const char *where(const struct warp *p);          /* the loop variables */
+const char *where(const struct warp *p);          /* the trip counts and the loop variables */
+struct moment moment_of(const struct warp *p);
+const char *moment_name(struct world *w, const struct moment *m);
 struct finding *report(struct world *w, struct ws_pos pos, const char *code, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 void note(struct world *w, struct finding *f, struct ws_pos pos, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 void incomplete(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void report_race(struct warp *p, const struct touch *old, enum access kind, const struct op *op, const struct region *r);
 void report_deadlock(struct world *w);
+
+/* remedy.c */
+void remedy(struct warp *p, struct finding *f, const struct touch *old, enum access kind, const struct op *op, const struct region *r);
+const struct ws_act *arrival_of(const struct warp *p, const struct bar *b); /* a statement of its program that arrives there, or NULL */
+const struct ws_act *wait_of(const struct warp *p, const struct bar *b);    /* that waits there */
 #endif
