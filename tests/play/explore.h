@@ -71,6 +71,7 @@ struct operation {               /* completes on its own; then arrives */
   int agent, segment, before;    /* before: an operation that completes earlier; -1 = none */
   int barrier[2], n, units;
   long bytes;
+  bool covers;                   /* a commit: products that no commit before it covers */
   const struct ws_act *act;
 };
 

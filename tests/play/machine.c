@@ -99,12 +99,20 @@ bool machine_complete(struct machine *m, int16_t *s, int op) {
   return true;
 }
 
+/* Does anybody wait for a phase that this operation arrives at, or a later commit of its thread? That covers its products, too. */
+static bool waited_for(const struct machine *m, size_t op) {
+  const struct operation *o = m->x->op;
+  for (size_t i = op; i < m->x->nops && (i == op || o[op].units); i++)
+    for (int k = 0; k < o[i].n && o[i].agent == o[op].agent && (i == op || o[i].units); k++)
+      if (m->op_counted[2 * i + (size_t)k] <= m->last_wait[o[i].barrier[k]]) return true;
+  return false;
+}
+
 void machine_stuck(struct machine *m, int16_t *s) {
   for (int i = 0; i < m->x->nagents; i++)
     if (position(s)[i] < (int)m->x->agent[i].n) return machine_found(m, T_DEADLOCK, m->x->agent[i].event[position(s)[i]].act, NULL);
   for (size_t i = 0; i < m->x->nops; i++)
-    for (int k = 0; k < m->x->op[i].n && m->x->op[i].bytes; k++)
-      if (m->op_counted[2 * i + (size_t)k] > m->last_wait[m->x->op[i].barrier[k]]) machine_found(m, T_IN_FLIGHT, m->x->op[i].act, NULL);
+    if ((m->x->op[i].bytes || m->x->op[i].covers) && !waited_for(m, i)) machine_found(m, T_IN_FLIGHT, m->x->op[i].act, NULL);
 }
 
 /* --- the start --- */

@@ -181,6 +181,54 @@ static void hopper(struct maker *m) {
   hopper_also(m, &h, in);
 }
 
+/* --- Blackwell: products by tcgen05 into tensor memory, through a ring or between two barriers --- */
+
+struct blackwell {
+  bool ring, persistent;
+  int k_stages, s_stages;
+};
+
+static void blackwell_head(struct maker *m, const struct blackwell *b) {
+  top(m, "sm_100a", b->persistent);
+  head(m, "roles:\n  soft: {warps: 4}\n  load: {warps: 1, threads: 1}\n  mma: {warps: 1, threads: 1}\nbuffers:\n");
+  buffer(m, "Q", 1);
+  buffer(m, "K", b->k_stages);
+  head(m, "  S: {space: tmem, tile: [64, 64], type: f32");
+  if (b->ring && b->s_stages > 1) head(m, ", stages: %d", b->s_stages);
+  head(m, "}\npipelines:\n  q: {buffer: Q, by: tma, from: load, to: mma}\n  k: {buffer: K, by: tma, from: load, to: mma}\n");
+  if (b->ring) head(m, "  s: {buffer: S, from: mma, to: {soft: %s}}\n", unit(m));
+  else head(m, "barriers:\n  s_full: {from: mma, to: soft}\n  s_free: {from: {soft: %s}, to: mma, open: true}\n", unit(m));
+}
+
+static void blackwell(struct maker *m) {
+  struct blackwell b = {.ring = one_in(m, 2), .persistent = one_in(m, 2), .k_stages = 1 + below(m, 3), .s_stages = 1 + below(m, 2)};
+  const int in = 2;
+  blackwell_head(m, &b);
+  for (int role = 0; role < 3; role++) {
+    static const char *const names[] = {"load:", "mma:", "soft:"};
+    line(m, -1, "%s", names[role]);
+    line(m, 0, "for t in work:");
+    line(m, 1, "if kv(t):"); /* without blocks the commit for Q would cover nothing */
+    if (role == 0) line(m, in, "acquire q"), line(m, in, "load q[t] -> Q");
+    if (role == 1) line(m, in, "wait q");
+    line(m, in, "for j in kv(t):");
+    if (role == 0) line(m, in + 1, "acquire k -> s"), line(m, in + 1, "load k[t, j] -> s");
+    if (role == 1) {
+      line(m, in + 1, "wait k -> a");
+      line(m, in + 1, b.ring ? "acquire s -> d" : "wait s_free");
+      line(m, in + 1, b.ring ? "d = Q @ a.T" : "S = Q @ a.T");
+      line(m, in + 1, b.ring ? "commit s" : "commit s_full");
+      line(m, in + 1, "release a");
+      line(m, in, "release q");
+    }
+    if (role < 2) continue;
+    line(m, in + 1, b.ring ? "wait s -> d" : "wait s_full");
+    line(m, in + 1, b.ring ? "x = read(d) with chunk=32" : "x = read(S) with chunk=32");
+    all_here(m, in + 1);
+    line(m, in + 1, b.ring ? "release d" : "arrive s_free");
+  }
+}
+
 /* --- Ampere: copies by cp.async, one role or two --- */
 
 static void ampere_ring(struct maker *m, int in, int stages) {
@@ -291,8 +339,8 @@ static void edit(struct maker *m) {
 size_t random_spec(uint64_t seed, char *out, size_t size) {
   struct maker m = {.state = seed * 0x9e3779b97f4a7c15u + 0x632be59bd9b4e019u};
   for (int i = 0; i < 4; i++) next(&m);
-  if (one_in(&m, 3)) ampere(&m);
-  else hopper(&m);
+  int kind = below(&m, 10);
+  (kind < 3 ? ampere : kind < 5 ? blackwell : hopper)(&m);
   for (int edits = below(&m, 4); edits > 0; edits--) edit(&m);
   size_t n = (size_t)snprintf(out, size, "%sprograms:\n", m.head);
   for (int i = 0; i < m.n && n < size; i++) {

@@ -309,9 +309,9 @@ static void commit_products(struct thread *t, const struct ws_act *a, enum side 
   if (!t->any_product) trouble(t, T_COMMIT, a);
   struct operation o = {.agent = t->index, .segment = (int)t->me->n, .before = t->committed, .units = 1, .act = a, .n = reach(t, scope, cta)};
   for (int i = 0; i < o.n; i++) o.barrier[i] = ring_barrier(t, a, side, el, slot, cta[i]);
-  *WS_PUSH(x->arena, x->op, x->nops, x->ops_cap) = o;
   for (size_t i = t->tensor; i < x->naccesses; i++)
-    if (x->access[i].agent == t->index && x->access[i].async && x->access[i].act->by == WS_BY_TCGEN05 && x->access[i].closer < 0) x->access[i].closer = id;
+    if (x->access[i].agent == t->index && x->access[i].async && x->access[i].act->by == WS_BY_TCGEN05 && x->access[i].closer < 0) x->access[i].closer = id, o.covers = true;
+  *WS_PUSH(x->arena, x->op, x->nops, x->ops_cap) = o;
   t->tensor = x->naccesses, t->committed = id;
 }
 
