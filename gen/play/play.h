@@ -15,6 +15,10 @@
  *   report.c   findings, with both places    play.c     trip counts, sequences of tiles, the verdict
  *   remedy.c   where a wait, a release or a barrier would help
  *
+ * tests/play holds this against all interleavings of the same model (explore.h there), against SPIN, and against mutants. It is stricter in
+ * one case by intent: a slot must not be released while a product in flight reads it, even where nobody can refill it so early. With
+ * longer lists the time of a statement is constant; it grows with the number of agents and barriers.
+ *
  * May include gen/base and gen/schedule. Reads the model, changes nothing in it. */
 #ifndef WS_PLAY_H
 #define WS_PLAY_H

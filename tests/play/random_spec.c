@@ -181,6 +181,32 @@ static void hopper(struct maker *m) {
   hopper_also(m, &h, in);
 }
 
+/* --- pairs of CTAs: each loads half of every block into both --- */
+
+static void pair(struct maker *m) {
+  const char *scope = one_in(m, 6) ? "" : ", empty: pair"; /* without: only the own CTA's readers are waited for */
+  int warps = 1 + below(m, 2);
+  top(m, "sm_90a", one_in(m, 2));
+  char *launch = strstr(m->head, "tensors:\n");
+  char tail[1024];
+  snprintf(tail, sizeof tail, "%s", launch);
+  m->nhead = (size_t)(launch - m->head);
+  head(m, "  cluster: pair\n%s", tail);
+  head(m, "roles:\n  use: {warps: %d}\n  load: {warps: 1, threads: 1}\nbuffers:\n", warps);
+  buffer(m, "K", 1 + below(m, 2));
+  head(m, "pipelines:\n  k: {buffer: K, by: tma, from: load, to: {use: %s}%s}\n", unit(m), scope);
+  line(m, -1, "load:");
+  loops(m, false);
+  line(m, 2, "acquire k -> s");
+  line(m, 2, "load k[t, j].rows(rank of 2) -> s.rows(rank of 2) with multicast=pair");
+  line(m, -1, "use:");
+  loops(m, false);
+  line(m, 2, "wait k -> a");
+  line(m, 2, "store a.rows(rank of 2) -> wa[t, j].rows(rank of 2)");
+  all_here(m, 2);
+  line(m, 2, "release a");
+}
+
 /* --- Blackwell: products by tcgen05 into tensor memory, through a ring or between two barriers --- */
 
 struct blackwell {
@@ -339,8 +365,8 @@ static void edit(struct maker *m) {
 size_t random_spec(uint64_t seed, char *out, size_t size) {
   struct maker m = {.state = seed * 0x9e3779b97f4a7c15u + 0x632be59bd9b4e019u};
   for (int i = 0; i < 4; i++) next(&m);
-  int kind = below(&m, 10);
-  (kind < 3 ? ampere : kind < 5 ? blackwell : hopper)(&m);
+  int kind = below(&m, 12);
+  (kind < 1 ? pair : kind < 4 ? ampere : kind < 6 ? blackwell : hopper)(&m);
   for (int edits = below(&m, 4); edits > 0; edits--) edit(&m);
   size_t n = (size_t)snprintf(out, size, "%sprograms:\n", m.head);
   for (int i = 0; i < m.n && n < size; i++) {
