@@ -98,8 +98,8 @@ static void hopper_head(struct maker *m, const struct hopper *h) {
 }
 
 /* Before one thread or lane arrives for all. Left out now and then: it is not always needed. */
-static void all_here(struct maker *m, int in) {
-  if (!one_in(m, 4)) line(m, in, "sync");
+static void all_here(struct maker *m, int in, int warps) {
+  if (!one_in(m, 4)) line(m, in, warps == 1 && one_in(m, 2) ? "sync warp" : "sync");
 }
 
 /* What is in P goes to global memory: by all threads, or in bulk by one. */
@@ -111,7 +111,7 @@ static void drain(struct maker *m, const struct hopper *h, int in) {
     line(m, in + 1, "await d");
   } else
     line(m, in, "store d -> wc[t, j]");
-  all_here(m, in);
+  all_here(m, in, h->also ? 1 : h->use_warps);
   if (!h->bare) line(m, in, "release d");
 }
 
@@ -120,7 +120,7 @@ static void hopper_use(struct maker *m, const struct hopper *h, int in) {
   if (h->p) {
     line(m, in, "acquire p -> b");
     line(m, in, "copy a -> b");
-    all_here(m, in);
+    all_here(m, in, h->use_warps);
     line(m, in, "commit p");
   }
   if (h->x) {
@@ -130,13 +130,13 @@ static void hopper_use(struct maker *m, const struct hopper *h, int in) {
     if (h->x == NAMED) line(m, in, "sync x_free");
   }
   line(m, in, "store a -> wa[t, j]");
-  all_here(m, in);
+  all_here(m, in, h->use_warps);
   line(m, in, "release a");
   if (h->v) {
     line(m, in, "wait v -> e");
     if (h->wgmma) line(m, in, "S = e @ e.T"), line(m, in, "await S");
     else line(m, in, "store e -> wb[t, j]");
-    all_here(m, in);
+    all_here(m, in, h->use_warps);
     line(m, in, "release e");
   }
   if (h->p && !h->also) drain(m, h, in);
@@ -146,7 +146,7 @@ static void hopper_also(struct maker *m, const struct hopper *h, int in) {
   if (h->both) {
     line(m, in, "wait k -> a");
     line(m, in, "store a -> wd[t, j]");
-    all_here(m, in);
+    all_here(m, in, 1);
     line(m, in, "release a");
   }
   if (h->x) {
@@ -203,7 +203,7 @@ static void pair(struct maker *m) {
   loops(m, false);
   line(m, 2, "wait k -> a");
   line(m, 2, "store a.rows(rank of 2) -> wa[t, j].rows(rank of 2)");
-  all_here(m, 2);
+  all_here(m, 2, warps);
   line(m, 2, "release a");
 }
 
@@ -250,42 +250,43 @@ static void blackwell(struct maker *m) {
     if (role < 2) continue;
     line(m, in + 1, b.ring ? "wait s -> d" : "wait s_full");
     line(m, in + 1, b.ring ? "x = read(d) with chunk=32" : "x = read(S) with chunk=32");
-    all_here(m, in + 1);
+    all_here(m, in + 1, 4);
     line(m, in + 1, b.ring ? "release d" : "arrive s_free");
   }
 }
 
 /* --- Ampere: copies by cp.async, one role or two --- */
 
-static void ampere_ring(struct maker *m, int in, int stages) {
+static void ampere_ring(struct maker *m, int in, int stages, const char *sync) {
   line(m, in, "each s in 0..%d:", stages - 2);
   line(m, in + 1, "acquire k -> n");
   line(m, in + 1, "load k[t, kv(t).at(s)] -> n when s < len(kv(t))");
   line(m, in + 1, "commit k");
   line(m, in, "for j in kv(t):");
   line(m, in + 1, "wait k -> a");
-  line(m, in + 1, "sync");
+  line(m, in + 1, "%s", sync);
   line(m, in + 1, "acquire k -> n");
   line(m, in + 1, "load k[t, next(j, %d)] -> n when has_next(j, %d)", stages - 1, stages - 1);
   line(m, in + 1, "commit k");
   line(m, in + 1, "store a -> wa[t, j]");
   line(m, in, "each s in 0..%d:", stages - 2);
   line(m, in + 1, "wait k");
-  line(m, in, "sync");
+  line(m, in, "%s", sync);
 }
 
-static void ampere_block(struct maker *m, int in) {
+static void ampere_block(struct maker *m, int in, const char *sync) {
   line(m, in, "acquire k -> n");
   line(m, in, "load k[t, j] -> n");
   line(m, in, "commit k");
   line(m, in, "wait k -> a");
-  line(m, in, "sync");
+  line(m, in, "%s", sync);
   line(m, in, "store a -> wa[t, j]");
 }
 
 static void ampere(struct maker *m) {
   bool two = one_in(m, 2), persistent = one_in(m, 3), guard = one_in(m, 2), p = one_in(m, 3);
   int stages = 1 + below(m, 3), warps = 1 + below(m, 2);
+  const char *sync = warps == 1 && one_in(m, 2) ? "sync warp" : "sync";
   if (two && stages > 1) two = one_in(m, 3);
   top(m, "sm_80", persistent);
   head(m, "roles:\n  work: {warps: %d}\n", warps);
@@ -300,13 +301,13 @@ static void ampere(struct maker *m) {
   line(m, 0, "for t in work:");
   int in = 1 + guard;
   if (guard) line(m, 1, "if kv(t):");
-  if (stages > 1) ampere_ring(m, in, stages);
+  if (stages > 1) ampere_ring(m, in, stages, sync);
   else {
     line(m, in, "for j in kv(t):");
-    ampere_block(m, in + 1);
-    if (p) line(m, in + 1, "copy a -> P"), line(m, in + 1, "sync"), line(m, in + 1, "store P -> wb[t, j]");
+    ampere_block(m, in + 1, sync);
+    if (p) line(m, in + 1, "copy a -> P"), line(m, in + 1, "%s", sync), line(m, in + 1, "store P -> wb[t, j]");
     if (two) line(m, in + 1, "sync v_full"), line(m, in + 1, "store V -> wc[t, j]"), line(m, in + 1, "arrive v_free");
-    line(m, in + 1, "sync");
+    line(m, in + 1, "%s", sync);
   }
   if (!two) return;
   line(m, -1, "load:");
