@@ -321,6 +321,33 @@ static void ampere(struct maker *m) {
   line(m, in, "sync v_free");
 }
 
+/* --- Ampere: two roles load, a third one gathers: named barriers of three --- */
+
+static void gather(struct maker *m) {
+  top(m, "sm_80", one_in(m, 2));
+  head(m, "roles:\n  a: {warps: 1}\n  b: {warps: 1}\n  both: {warps: 1}\nbuffers:\n");
+  buffer(m, "A", 1);
+  buffer(m, "B", 1);
+  head(m, "pipelines:\n  ka: {buffer: A, by: cp.async, from: a, to: a}\n  kb: {buffer: B, by: cp.async, from: b, to: b}\n");
+  head(m, "barriers:\n  full: {kind: named, from: [a, b], to: both}\n  free: {kind: named, from: both, to: [a, b]}\n");
+  for (int i = 0; i < 2; i++) {
+    line(m, -1, "%c:", 'a' + i);
+    loops(m, false);
+    line(m, 2, "acquire k%c", 'a' + i);
+    line(m, 2, "load k[t, j] -> %c", 'A' + i);
+    line(m, 2, "commit k%c", 'a' + i);
+    line(m, 2, "wait k%c", 'a' + i);
+    line(m, 2, "arrive full");
+    line(m, 2, "sync free");
+  }
+  line(m, -1, "both:");
+  loops(m, false);
+  line(m, 2, "sync full");
+  line(m, 2, "store A -> wa[t, j]");
+  line(m, 2, "store B -> wb[t, j]");
+  line(m, 2, "arrive free");
+}
+
 /* --- edits --- */
 
 static bool is_block(const struct line *l) { return l->s[strlen(l->s) - 1] == ':'; }
@@ -366,8 +393,8 @@ static void edit(struct maker *m) {
 size_t random_spec(uint64_t seed, char *out, size_t size) {
   struct maker m = {.state = seed * 0x9e3779b97f4a7c15u + 0x632be59bd9b4e019u};
   for (int i = 0; i < 4; i++) next(&m);
-  int kind = below(&m, 12);
-  (kind < 1 ? pair : kind < 4 ? ampere : kind < 6 ? blackwell : hopper)(&m);
+  int kind = below(&m, 13);
+  (kind < 1 ? pair : kind < 2 ? gather : kind < 5 ? ampere : kind < 7 ? blackwell : hopper)(&m);
   for (int edits = below(&m, 4); edits > 0; edits--) edit(&m);
   size_t n = (size_t)snprintf(out, size, "%sprograms:\n", m.head);
   for (int i = 0; i < m.n && n < size; i++) {
