@@ -3,7 +3,6 @@
 #   spin.sh ORACLE FIRST COUNT
 # Exit code 77, skipped, where there is no spin or no C compiler for its verifiers.
 set -eu
-PATH=$PATH:/usr/local/bin:/usr/games
 oracle=$1
 command -v spin >/dev/null || { echo "SKIP: spin is not installed (Debian package spin)"; exit 77; }
 command -v cc >/dev/null || { echo "SKIP: no C compiler for the verifiers that spin writes"; exit 77; }
