@@ -113,7 +113,7 @@ struct limits {
 struct outcome explore(const struct system *x, const struct limits *l); /* all states */
 struct outcome freeze(const struct system *x, const struct limits *l);  /* the same, from few of them */
 
-/* All splits of a schedule, for each of these lists of trip counts. */
+/* A schedule for all small trip counts and splits: tour.c. Stops at the first trouble. */
 struct outcome explore_all(const struct ws_schedule *s, const struct limits *l);
 
 void promela(const struct system *x, struct ws_buf *out);

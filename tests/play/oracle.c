@@ -45,6 +45,23 @@ static void show(const struct outcome *o) {
   puts("");
 }
 
+/* Both ways to explore, which have to agree; the player. Whether anything differs. */
+static bool judge(const char *name, const struct ws_schedule *s, struct ws_arena *a, struct ws_diags *d, const struct limits *l, bool verbose, struct tally *y) {
+  struct ws_play_options opt = {0};
+  struct ws_play_result r = ws_play(s, &opt, a, d);
+  struct limits quick = {.frozen = true};
+  struct outcome o = explore_all(s, l), z = explore_all(s, &quick);
+  bool clean = r.verdict == WS_CLEAN, large = o.trouble >= T_UNKNOWN, apart = !large && (z.trouble == T_NONE) != (o.trouble == T_NONE);
+  if (apart) printf("%-22s freeze() says %s, ", name, trouble_name(z.trouble)), show(&o);
+  if (large) o = z;
+  bool unclear = o.trouble >= T_UNKNOWN, differ = !unclear && clean != (o.trouble == T_NONE) && !stricter(d);
+  y->well++, y->apart += apart, y->frozen += large && !unclear, y->unclear += unclear, y->differ += differ;
+  y->clean += clean && o.trouble == T_NONE, y->stricter += o.trouble == T_NONE && stricter(d);
+  y->played[code_of(d)]++, y->explored[o.trouble]++, y->states += o.states;
+  if (verbose || differ) printf("%-22s played: %s (%s), ", name, ws_verdict_name(r.verdict), codes[code_of(d)]), show(&o);
+  return apart || differ;
+}
+
 /* -1: not well-formed; 1: they differ. */
 static int compare(const char *name, const char *text, size_t n, const struct limits *l, bool verbose, struct tally *y) {
   struct ws_arena a = {0};
@@ -56,24 +73,7 @@ static int compare(const char *name, const char *text, size_t n, const struct li
   for (size_t i = 0; spec && !d.errors && i < spec->ndocs; i++) {
     const struct ws_schedule *s = ws_schedule_build(&spec->docs[i], &src, NULL, NULL, 0, &a, &d);
     if (!s) break;
-    struct ws_play_options opt = {0};
-    struct ws_play_result r = ws_play(s, &opt, &a, &d);
-    struct limits quick = {.frozen = true};
-    struct outcome o = explore_all(s, l), z = explore_all(s, &quick);
-    if (o.trouble < T_UNKNOWN && (z.trouble == T_NONE) != (o.trouble == T_NONE)) {
-      printf("%-22s freeze() says %s, ", name, trouble_name(z.trouble));
-      show(&o);
-      result = 1, y->apart++;
-    }
-    y->frozen += o.trouble >= T_UNKNOWN && z.trouble < T_UNKNOWN;
-    if (o.trouble >= T_UNKNOWN) o = z;
-    bool differ = (r.verdict == WS_CLEAN) != (o.trouble == T_NONE) && !stricter(&d), unclear = o.trouble >= T_UNKNOWN;
-    result = result > 0 || (differ && !unclear);
-    y->well++, y->clean += r.verdict == WS_CLEAN && o.trouble == T_NONE, y->differ += differ && !unclear, y->unclear += unclear, y->stricter += o.trouble == T_NONE && stricter(&d);
-    y->played[code_of(&d)]++, y->explored[o.trouble]++, y->states += o.states;
-    if (!verbose && (!differ || unclear)) continue;
-    printf("%-22s played: %s (%s), ", name, ws_verdict_name(r.verdict), codes[code_of(&d)]);
-    show(&o);
+    result = result > 0 || judge(name, s, &a, &d, l, verbose, y);
   }
   ws_arena_free(&a);
   return result;
