@@ -37,6 +37,7 @@ find_missing() {
   want libjansson-dev builds jansson.h -ljansson
   if [ "$1" = tests ]; then
     want libcmocka-dev builds "stdarg.h stddef.h stdint.h setjmp.h cmocka.h" -lcmocka
+    want spin command -v spin
   fi
   missing=${missing# }
 }

@@ -12,13 +12,43 @@ struct ws_arena_block {
 
 enum { BLOCK = 64 * 1024 };
 
-void ws_arena_free(struct ws_arena *a) {
-  for (struct ws_arena_block *b = a->head, *next; b; b = next) {
+static void free_blocks(struct ws_arena_block *b) {
+  for (struct ws_arena_block *next; b; b = next) {
     next = b->next;
     free(b);
   }
+}
+
+void ws_arena_free(struct ws_arena *a) {
+  free_blocks(a->head);
+  free_blocks(a->spare);
+  a->head = a->spare = NULL;
+  a->total = 0;
+}
+
+void ws_arena_reset(struct ws_arena *a) {
+  for (struct ws_arena_block *b = a->head, *next; b; b = next) {
+    next = b->next;
+    if (b->size == BLOCK) b->next = a->spare, a->spare = b;
+    else free(b);
+  }
   a->head = NULL;
   a->total = 0;
+}
+
+static struct ws_arena_block *new_block(struct ws_arena *a, size_t size) {
+  struct ws_arena_block *b = size <= BLOCK ? a->spare : NULL;
+  if (b) {
+    a->spare = b->next;
+    memset(b->data, 0, b->used);
+    b->used = 0;
+    return b;
+  }
+  size_t room = size > BLOCK ? size : BLOCK;
+  b = calloc(1, sizeof *b + room);
+  if (!b) longjmp(a->oom, 1);
+  b->size = room;
+  return b;
 }
 
 void *ws_alloc(struct ws_arena *a, size_t size) {
@@ -27,10 +57,7 @@ void *ws_alloc(struct ws_arena *a, size_t size) {
   if (!size) size = 16;
   struct ws_arena_block *b = a->head;
   if (!b || b->size - b->used < size) {
-    size_t room = size > BLOCK ? size : BLOCK;
-    b = calloc(1, sizeof *b + room);
-    if (!b) longjmp(a->oom, 1);
-    b->size = room;
+    b = new_block(a, size);
     b->next = a->head;
     a->head = b;
   }

@@ -11,12 +11,13 @@
 
 struct ws_arena_block;
 struct ws_arena {
-  struct ws_arena_block *head;
+  struct ws_arena_block *head, *spare; /* spare: for the next allocations after a reset */
   jmp_buf oom;     /* where to go when memory runs out; set before the first allocation */
   size_t total;    /* bytes handed out so far */
 };
 
 void ws_arena_free(struct ws_arena *a);
+void ws_arena_reset(struct ws_arena *a);                            /* all is given back, but the memory is kept for what comes next */
 void *ws_alloc(struct ws_arena *a, size_t size);                    /* zeroed, 16-byte aligned */
 void *ws_grow(struct ws_arena *a, void *old, size_t n, size_t *cap, size_t item); /* room for item number n */
 char *ws_strndup(struct ws_arena *a, const char *s, size_t n);

@@ -221,7 +221,7 @@ void ws_diags_print(const struct ws_diags *d, struct ws_buf *out) {
 
 /* --- JSON --- */
 
-static void put_json(struct ws_buf *out, const char *s) {
+void ws_buf_json(struct ws_buf *out, const char *s) {
   ws_buf_puts(out, "\"");
   for (size_t i = 0, n = strlen(s), size; i < n; i += size) {
     uint32_t c = decode(s + i, n - i, &size);
@@ -234,9 +234,9 @@ static void put_json(struct ws_buf *out, const char *s) {
 
 static void put_place(struct ws_buf *out, const char *path, const struct ws_diag *x) {
   ws_buf_puts(out, "\"file\": ");
-  put_json(out, path);
+  ws_buf_json(out, path);
   ws_buf_printf(out, ", \"line\": %u, \"column\": %u, \"length\": %u, \"message\": ", x->pos.line, x->pos.col, x->pos.len);
-  put_json(out, x->message);
+  ws_buf_json(out, x->message);
 }
 
 void ws_diags_json(const struct ws_diags *d, struct ws_buf *out) {
@@ -245,7 +245,7 @@ void ws_diags_json(const struct ws_diags *d, struct ws_buf *out) {
   for (size_t i = 0; i < d->n;) {
     const struct ws_diag *x = &d->list[i];
     ws_buf_printf(out, "%s\n  {\"severity\": \"%s\", \"code\": ", i ? "," : "", severities[x->severity]);
-    put_json(out, x->code ? x->code : "");
+    ws_buf_json(out, x->code ? x->code : "");
     ws_buf_puts(out, ", ");
     put_place(out, path, x);
     ws_buf_puts(out, ", \"notes\": [");

@@ -49,7 +49,10 @@ void ws_note(struct ws_diags *d, struct ws_pos pos, const char *fmt, ...) __attr
 const char *ws_nearest(const char *name, const char *const *names, size_t n);
 
 /* Text form: "path:line:col: error: message", the source line, a caret with the underline. Groups (an error with its
- * notes) are sorted by position. JSON form: one array of objects. */
+ * notes) are sorted by position. JSON form: one array of objects. SARIF 2.1.0 (OASIS) is what code hosts and editors read: one
+ * run, a result for each error or warning; version is the tool's. */
 void ws_diags_print(const struct ws_diags *d, struct ws_buf *out);
 void ws_diags_json(const struct ws_diags *d, struct ws_buf *out);
+void ws_diags_sarif(const struct ws_diags *d, const char *version, struct ws_buf *out);
+void ws_buf_json(struct ws_buf *out, const char *s); /* as a JSON string, in quotes */
 #endif

@@ -11,7 +11,9 @@ static const char help_text[] =
     "one\n"
     "line a budget and the verdict to stdout. Exit code 0 for the verdicts clean and review, 1 otherwise.\n\n"
     "options:\n" WS_CLI_SPEC_HELP
-    "      --format text|json   json: one object with diagnostics, budgets and verdict on stdout\n"
+    "      --format text|json|sarif\n"
+    "                           json: one object with diagnostics, budgets and verdict on stdout; sarif: the\n"
+    "                           diagnostics as SARIF 2.1.0, for code hosts and editors\n"
     "      --help               this text\n";
 
 /* The word behind the last "verdict: " at the start of a line; "" without one. */
@@ -72,9 +74,19 @@ static int print_json(struct ws_cli_unit *u, int code) {
   return code;
 }
 
+static int print_sarif(struct ws_cli_unit *u, int code) {
+  char *said = ws_cli_sarif(u);
+  if (!said) return ws_cli_fail(WS_CLI_INTERNAL, "out of memory");
+  fputs(said, stdout);
+  free(said);
+  for (size_t i = 0; u->compiled && i < u->compiled->n; i++)
+    if (!accepted(u->compiled->kernels[i].budget)) code = WS_CLI_REJECTED;
+  return code;
+}
+
 int ws_cli_check(int argc, char **argv) {
   static const struct option options[] = {WS_CLI_SPEC_OPTIONS, {"help", no_argument, NULL, 'h'}, {0}};
-  struct ws_cli_spec_options o = {0};
+  struct ws_cli_spec_options o = {.takes_sarif = true};
   for (int c; (c = getopt_long(argc, argv, "D:h", options, NULL)) != -1;) {
     int taken = ws_cli_spec_option(&o, c, optarg);
     if (taken < 0) return WS_CLI_USAGE;
@@ -86,7 +98,7 @@ int ws_cli_check(int argc, char **argv) {
   if (argc - optind != 1) return ws_cli_fail(WS_CLI_USAGE, "check takes one spec; see `warpscore check --help`");
   struct ws_cli_unit u;
   int code = ws_cli_compile(argv[optind], &o, WS_STAGE_CHECK, &u);
-  if (u.text) code = o.json ? print_json(&u, code) : print_text(&u, code);
+  if (u.text) code = (o.sarif ? print_sarif : o.json ? print_json : print_text)(&u, code);
   ws_cli_unit_free(&u);
   return code;
 }

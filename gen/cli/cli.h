@@ -55,6 +55,7 @@ struct ws_cli_spec_options { /* how a spec becomes a kernel */
   size_t ndefines;
   const char *target, *templates, *kernel;
   bool json, no_play, strict;
+  bool takes_sarif, sarif;    /* takes_sarif: set by commands that can write it */
 };
 /* Takes the option if it is one of -D --target --templates --kernel --format --no-play --strict. 0 = not mine, 1 = taken, -1 = wrong (said). */
 int ws_cli_spec_option(struct ws_cli_spec_options *o, int option, char *value);
@@ -126,6 +127,7 @@ int ws_cli_compile(const char *path, const struct ws_cli_spec_options *o, enum w
 void ws_cli_unit_free(struct ws_cli_unit *u);
 /* The diagnostics as text or as JSON, to be freed; NULL when memory ran out. */
 char *ws_cli_diagnostics(struct ws_cli_unit *u, bool json);
+char *ws_cli_sarif(struct ws_cli_unit *u);
 /* The one kernel that --kernel or its being alone picks; NULL (said) otherwise. */
 const struct ws_kernel_text *ws_cli_pick(const struct ws_cli_unit *u, const struct ws_cli_spec_options *o);
 /* A .ptx as it is, a spec through the generator. */

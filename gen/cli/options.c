@@ -21,9 +21,9 @@ int ws_cli_spec_option(struct ws_cli_spec_options *o, int option, char *value) {
   case WS_CLI_NO_PLAY: return o->no_play = true, 1;
   case WS_CLI_STRICT: return o->strict = true, 1;
   case 'F':
-    if (strcmp(value, "text") && strcmp(value, "json"))
-      return ws_cli_fail(-1, "--format %s: expected text or json", value);
-    o->json = !strcmp(value, "json");
+    if (strcmp(value, "text") && strcmp(value, "json") && !(o->takes_sarif && !strcmp(value, "sarif")))
+      return ws_cli_fail(-1, "--format %s: expected text or json%s", value, o->takes_sarif ? " or sarif" : "");
+    o->json = !strcmp(value, "json"), o->sarif = !strcmp(value, "sarif");
     return 1;
   default: return 0;
   }

@@ -105,6 +105,13 @@ char *ws_cli_diagnostics(struct ws_cli_unit *u, bool json) {
   return strdup(buf.s ? buf.s : "");
 }
 
+char *ws_cli_sarif(struct ws_cli_unit *u) {
+  struct ws_buf buf = {.arena = &u->arena};
+  if (setjmp(u->arena.oom)) return NULL;
+  ws_diags_sarif(&u->diags, ws_version(), &buf);
+  return strdup(buf.s);
+}
+
 int ws_cli_compile(const char *path, const struct ws_cli_spec_options *o, enum ws_compile_stage stage,
                    struct ws_cli_unit *u) {
   memset(u, 0, sizeof *u);

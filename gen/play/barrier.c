@@ -1,11 +1,20 @@
 /* Phases of mbarriers and named barriers: who arrived, which phase is complete, and the proof that no other order exists.
  *
- * An arrival must know that the phase before its own is complete: otherwise it could count for that one. A phase must not complete
+ * An arrival must come after the phase before its own: otherwise it could count for that one. A phase must not complete
  * before each thread that waits for the phase before has seen it: a wait looks at one bit of parity (PTX ISA,
  * mbarrier.try_wait), so it would miss it. With both, the phases seen here are those of every execution. */
 #include "world.h"
+#include <string.h>
 
-static void check_waiters(struct world *w, struct bar *b) {
+/* Does c come after a phase? It does behind a wait for it, or for something that follows, and where it comes after every arrival. */
+bool after_phase(const struct world *w, const struct clock *c, int comp, int phases, const struct clock *last) {
+  if (c->v[comp] >= phases) return true;
+  for (int i = 0; i < w->dims; i++)
+    if (i != comp && last->v[i] > c->v[i]) return false;
+  return true;
+}
+
+static void check_waiters(struct world *w, struct bar *b, const struct ws_act *act) {
   for (int i = 0; i < w->nwarps; i++) {
     struct warp *p = &w->warp[i];
     const struct actor *a[2] = {&p->all, &p->lead};
@@ -14,19 +23,21 @@ static void check_waiters(struct world *w, struct bar *b) {
       if (c < 0 || b->seen[c] != b->phase - 1 || b->now.v[c] >= b->seen_at[c]) continue;
       const struct ws_pos pos = b->barrier ? b->barrier->decl->name.pos : b->pipe->decl->name.pos;
       struct finding *f = report(w, pos, "phase", "phase %d of %s may complete before %s has seen phase %d: the parity aliases", b->phase, bar_name(w, b), role_name(p), b->phase - 1);
-      note(w, f, pos, "every thread that waits for a phase has to be ordered before the last arrival of the next one");
+      const struct ws_act *wait = wait_of(p, b);
+      if (wait) note(w, f, wait->src->pos, "%s waits for phase %d here", role_name(p), b->phase - 1);
+      note(w, f, act->src->pos, "this can be the last arrival of phase %d: it has to come after that wait, by an arrival of %s behind it and a wait before this", b->phase, role_name(p));
     }
   }
 }
 
-static void complete(struct world *w, struct bar *b) {
+static void complete(struct world *w, struct bar *b, const struct ws_act *act) {
   if (b->pending || b->bytes || !b->count) return;
-  check_waiters(w, b);
+  check_waiters(w, b, act);
   b->phase++;
   b->now.v[b->comp] = b->phase;
   struct clock old = b->last;
   b->last = b->now, b->now = old;
-  for (int i = 0; i < w->cap; i++) b->now.v[i] = 0;
+  memset(b->now.v, 0, (size_t)w->dims * sizeof *b->now.v);
   b->pending = b->count;
 }
 
@@ -37,19 +48,19 @@ void bar_arrive(struct world *w, const struct warp *p, const struct ws_act *act,
     w->failed = true;
     return;
   }
-  if (b->phase && c->v[b->comp] < b->phase) {
+  if (b->phase && !after_phase(w, c, b->comp, b->phase, &b->last)) {
     struct finding *f = report(w, act->src->pos, "drift", "this arrival at %s is meant for phase %d, but is not ordered after phase %d: it may count for that one", bar_name(w, b), b->phase, b->phase - 1);
     note(w, f, act->src->pos, "by %s, %s: a wait for the phase before, or for something that follows it, has to stand before this", role_name(p), where(p));
   }
   join(w, &b->now, c);
   b->pending -= units;
-  complete(w, b);
+  complete(w, b, act);
 }
 
-void bar_bytes(struct world *w, struct bar *b, long bytes, const struct clock *c) {
+void bar_bytes(struct world *w, struct bar *b, const struct ws_act *act, long bytes, const struct clock *c) {
   join(w, &b->now, c);
   b->bytes -= bytes;
-  complete(w, b);
+  complete(w, b, act);
 }
 
 void bar_expect(struct warp *p, struct bar *b, long bytes) {
@@ -92,7 +103,7 @@ static struct named *find_named(struct warp *p, const void *key, int element, in
 static void named_arrive(struct warp *p, struct named *n) {
   struct world *w = p->w;
   struct clock c = knowledge(p, true);
-  if (n->generation && c.v[n->comp] < n->generation) {
+  if (n->generation && !after_phase(w, &c, n->comp, n->generation, &n->last)) {
     struct finding *f = report(w, p->at->src->pos, "drift", "this arrival at a named barrier is not ordered after its phase %d: it may count for that one", n->generation - 1);
     note(w, f, p->at->src->pos, "by %s, %s", role_name(p), where(p));
   }
@@ -108,7 +119,7 @@ static void named_arrive(struct warp *p, struct named *n) {
     n->now.v[n->comp] = n->generation;
     struct clock old = n->last;
     n->last = n->now, n->now = old;
-    for (int i = 0; i < w->cap; i++) n->now.v[i] = 0;
+    memset(n->now.v, 0, (size_t)w->dims * sizeof *n->now.v);
   }
 }
 

@@ -31,6 +31,7 @@ struct region region_of(struct warp *p, const struct ws_mem *m, int cta) {
   const struct ws_bufferm *b = m->buffer, *root = root_of(b);
   int element = ws_index_at(m->element, m->element_at, p->cta, p->instance), stage = stage_of(p, m);
   struct region r = {.root = b->tmem ? NULL : root, .cta = cta, .element = element, .stage = stage};
+  if (m->handle) r.phase = p->handle[m->handle->index].fill / b->stages, r.fill = p->handle[m->handle->index].fill + 1;
   r.r0 = m->row0 + ws_index_at(0, m->row_at, p->cta, p->instance), r.r1 = r.r0 + m->rows;
   r.c0 = m->col0 + ws_index_at(0, m->col_at, p->cta, p->instance), r.c1 = r.c0 + m->cols;
   if (b->tmem) {
@@ -79,10 +80,13 @@ static bool collide(const struct touch *t, enum access kind, const struct ws_act
   return !(t->kind == ACC_SHARED && kind == ACC_SHARED && t->act == act && t->group == group);
 }
 
-/* Ordered for every lane? An access of the same warp is, where the lanes are laid alike or met since. */
+/* Ordered for every lane? An access of the same warp is, where the lanes are laid alike or met since. Copies of one stream complete
+ * in order, but they do not write in order: the earlier one has to be complete (PTX ISA, cp.async: no order within a group or
+ * between groups; cp.async.bulk: none at all). */
 static bool ordered(const struct warp *p, const struct touch *t, const struct op *op, const struct clock *c, int lanes) {
   if (!op && t->comp == p->all.comp && !t->op && actor_of((struct warp *)p) == &p->all)
-    return !has_lanes(p) || t->time <= p->lane_time || t->lanes == lanes;
+    return !has_lanes(p) || t->time <= p->lane_time || (t->lanes == lanes && lanes != LANES_ANY);
+  if (op && t->comp == op->comp && (op->kind == OP_CP_ASYNC || op->kind == OP_TMA)) return op->after >= t->time;
   return c->v[t->comp] >= t->time;
 }
 
@@ -106,6 +110,6 @@ void touch(struct warp *p, const struct op *op, const struct region *r, enum acc
     else x = &t->next;
   }
   struct touch *t = WS_NEW(w->arena, struct touch);
-  *t = (struct touch){.at = *r, .kind = kind, .comp = comp, .time = time, .lanes = lanes, .group = group, .act = p->at, .who = p, .op = op, .next = *at};
+  *t = (struct touch){.at = *r, .kind = kind, .comp = comp, .time = time, .lanes = lanes, .group = group, .act = p->at, .who = p, .when = moment_of(p), .op = op, .next = *at};
   *at = t;
 }

@@ -14,10 +14,8 @@ int stream_of(struct warp *p, enum op_kind kind, int element, int slot) {
 
 /* What the lanes that issue an operation all know. */
 struct clock issue_clock(struct warp *p) {
-  struct world *w = p->w;
-  if (p->single) return knowledge(p, false);
-  struct clock c = copy_clock(w, &p->all.clock);
-  c.v[p->all.comp] = p->lane_time;
+  struct clock mine = p->single ? knowledge(p, false) : p->all.clock, c = copy_clock(p->w, &mine);
+  if (!p->single) c.v[p->all.comp] = p->lane_time;
   return c;
 }
 
@@ -29,7 +27,7 @@ static void append(struct op **list, struct op *o) {
 struct op *new_op(struct warp *p, enum op_kind kind, int comp) {
   struct op *o = WS_NEW(p->w->arena, struct op);
   *o = (struct op){.kind = kind, .act = p->at, .comp = comp, .time = ++p->w->issued[comp], .clock = issue_clock(p)};
-  o->clock.v[comp] = o->time;
+  o->after = o->clock.v[comp], o->clock.v[comp] = o->time;
   if (kind == OP_CP_ASYNC) append(&p->copies, o);
   if (kind == OP_WGMMA) append(&p->products, o);
   if (kind == OP_BULK) append(&p->stores, o);

@@ -25,11 +25,11 @@ static bool go_on(struct world *w) {
 static void land(struct world *w, const struct landing *l) {
   for (int i = 0; i < l->n; i++) {
     struct bar *b = l->to[i];
-    if (b->phase && l->op->clock.v[b->comp] < b->phase) {
+    if (b->phase && !after_phase(w, &l->op->clock, b->comp, b->phase, &b->last)) {
       struct finding *f = report(w, l->op->act->src->pos, "drift", "the bytes of this load are meant for phase %d of %s, but may come in phase %d", b->phase, bar_name(w, b), b->phase - 1);
       note(w, f, l->op->act->src->pos, "by %s; a wait that follows the phase before has to stand before this", role_name(l->who));
     }
-    bar_bytes(w, b, l->bytes, &l->op->clock);
+    bar_bytes(w, b, l->op->act, l->bytes, &l->op->clock);
   }
 }
 
@@ -75,13 +75,12 @@ static void run(struct world *w) {
 
 /* --- patterns --- */
 
-enum { MAX_PATTERNS = 64 };
+enum { MAX_PATTERNS = 256 };
 struct patterns {
   int trips[MAX_PATTERNS][MAX_TILES], tiles[MAX_PATTERNS], n;
 };
 
 static void pattern(struct patterns *x, int tiles, const int *trips) {
-  if (x->n == MAX_PATTERNS) return;
   memcpy(x->trips[x->n], trips, (size_t)tiles * sizeof *trips);
   x->tiles[x->n++] = tiles;
 }
@@ -92,7 +91,7 @@ static void all_patterns(struct patterns *x, int most) {
   pattern(x, 1, &(int){0});
   for (int a = 0; a <= 3; a++)
     for (int b = 0; b <= 2; b++) pattern(x, 2, (int[]){a, b});
-  for (int n = 4; n <= most; n++) pattern(x, 1, &n);
+  for (int n = 4; n <= most; n += n < 64 ? 1 : n / 8) pattern(x, 1, &n); /* a very deep ring: not every length */
   pattern(x, 3, (int[]){2, 0, 2});
   pattern(x, 3, (int[]){2, 1, 3});
   pattern(x, 3, (int[]){3, 3, 3});
@@ -110,7 +109,7 @@ static int deepest(const struct ws_schedule *s) {
 
 struct play {
   const struct ws_schedule *s;
-  struct ws_arena run;           /* of one run; then emptied */
+  struct ws_arena run;           /* of one run; then reset */
   struct ws_play_result r;
   struct patterns x;
   struct findings *sequences;    /* of several tiles, where a CTA has one */
@@ -142,7 +141,7 @@ static void all_runs(struct play *y, struct findings *f, bool issue_order, enum 
       run(w);
       y->r.events += w->events, y->r.runs++;
       if (w->events > y->r.longest) y->r.longest = w->events;
-      ws_arena_free(&y->run);
+      ws_arena_reset(&y->run);
     }
   drop_content(f);
 }
@@ -182,7 +181,8 @@ struct ws_play_result ws_play(const struct ws_schedule *s, const struct ws_play_
   struct findings *f = WS_NEW(a, struct findings), *g = WS_NEW(a, struct findings);
   y->sequences = WS_NEW(a, struct findings);
   y->s = s, f->arena = g->arena = y->sequences->arena = a;
-  int most = opt->most_blocks > 0 ? opt->most_blocks : deepest(s) + 2;
+  /* Twice around the deepest ring, and one more: then both parities have been waited for on each slot, and reused. */
+  int most = opt->most_blocks > 0 ? opt->most_blocks : 2 * deepest(s) + 1;
   all_patterns(&y->x, most < 3 ? 3 : most);
   jmp_buf outer; /* memory may run out in either arena: free the inner one first */
   memcpy(&outer, &a->oom, sizeof outer);
@@ -190,6 +190,7 @@ struct ws_play_result ws_play(const struct ws_schedule *s, const struct ws_play_
   if (setjmp(a->oom)) goto out_of_memory;
   play_all(y, f, g);
   memcpy(&a->oom, &outer, sizeof outer);
+  ws_arena_free(&y->run);
   emit(f, d);
   describe(y, f, opt, most, a);
   return y->r;

@@ -13,6 +13,11 @@
  *   barrier.c  phases, arrivals, drift       move.c     loads, stores, products, reads and writes
  *   content.c  which rows and columns of which tile a slot or a value holds
  *   report.c   findings, with both places    play.c     trip counts, sequences of tiles, the verdict
+ *   remedy.c   where a wait, a release or a barrier would help
+ *
+ * tests/play holds this against all interleavings of the same model (explore.h there), against SPIN, and against mutants. It is stricter in
+ * one case by intent: a slot must not be released while a product in flight reads it, even where nobody can refill it so early. With
+ * longer lists the time of a statement is constant; it grows with the number of agents and barriers.
  *
  * May include gen/base and gen/schedule. Reads the model, changes nothing in it. */
 #ifndef WS_PLAY_H
@@ -26,7 +31,7 @@ struct ws_play_options {
   bool strict;          /* what rests on an assumption is `review`, not `clean`: on `launch: single`, where a CTA has one work tile and
                            need not be ready for another; or on ruling A1: tcgen05 products of one thread run in issue order
                            even when their accumulators differ. PTX promises it for equal accumulators only */
-  int most_blocks;      /* longest list of blocks played; 0 = past the deepest ring */
+  int most_blocks;      /* longest list of blocks played; 0 = twice around the deepest ring, and one more */
 };
 
 struct ws_play_result {

@@ -32,13 +32,35 @@ const char *mem_name(struct world *w, const struct region *r) {
   return ws_fmt(a, "`%s%s`%s", b->name, el, slot);
 }
 
+struct moment moment_of(const struct warp *p) {
+  struct moment m = {.n = 0};
+  for (int i = 0; i < p->depth; i++) {
+    const struct ws_iter *x = p->frame[i].iter;
+    if (x && m.n < (int)(sizeof m.at / sizeof *m.at)) m.iter[m.n] = x, m.at[m.n++] = p->iter[x->index];
+  }
+  return m;
+}
+
+static void put_moment(struct ws_buf *b, const struct moment *m) {
+  for (int i = 0; i < m->n; i++) {
+    const char *th = m->at[i] == 0 ? "st" : m->at[i] == 1 ? "nd" : m->at[i] == 2 ? "rd" : "th";
+    ws_buf_printf(b, "; %s is the %d%s", m->iter[i]->name, m->at[i] + 1, th);
+  }
+}
+
+const char *moment_name(struct world *w, const struct moment *m) {
+  struct ws_buf b = {.arena = w->found->arena};
+  ws_buf_puts(&b, "");
+  put_moment(&b, m);
+  return b.s;
+}
+
 const char *where(const struct warp *p) {
   struct ws_buf b = {.arena = p->w->found->arena};
+  struct moment m = moment_of(p);
   ws_buf_puts(&b, "blocks a tile:");
   for (int i = 0; i < p->w->ntiles; i++) ws_buf_printf(&b, "%s%d", i ? ", " : " ", p->w->trips[i]);
-  for (int i = 0; i < p->depth; i++)
-    if (p->frame[i].iter) ws_buf_printf(&b, "; %s is the %d%s", p->frame[i].iter->name, p->iter[p->frame[i].iter->index] + 1,
-                                        p->iter[p->frame[i].iter->index] == 0 ? "st" : p->iter[p->frame[i].iter->index] == 1 ? "nd" : p->iter[p->frame[i].iter->index] == 2 ? "rd" : "th");
+  put_moment(&b, &m);
   return b.s;
 }
 
@@ -87,22 +109,10 @@ static const char *who(const struct warp *p, const struct op *op) {
   return op ? ws_fmt(p->w->found->arena, "%s of %s", names[op->kind], warp_name(p)) : warp_name(p);
 }
 
-static const char *ring_of(const struct op *o) { return o->act->pipe ? o->act->pipe->name : o->pipe ? o->pipe->name : "its ring"; }
-
-static void remedy(struct warp *p, struct finding *f, const struct touch *old, enum access kind, const struct op *op) {
-  struct world *w = p->w;
-  struct ws_pos pos = p->at->src->pos;
-  bool one_warp = old->who == p && !old->op && !op;
-  if (one_warp) note(w, f, pos, "lanes of one warp: their layouts differ, so one lane touches what another one did; `sync warp` has to stand between");
-  else if (old->op && old->op->kind == OP_CP_ASYNC && !old->op->waited) note(w, f, pos, "`wait %s` has to stand before this", ring_of(old->op));
-  else if (old->op && old->op->kind == OP_CP_ASYNC)
-    note(w, f, pos, "`wait %s` tells a thread of its own copies only: a `sync%s` has to stand between it and this", ring_of(old->op), p->role->warps == 1 && old->who == p ? " warp" : "");
-  else if (old->op && old->op->kind == OP_TMA && old->kind != ACC_READ) note(w, f, pos, "`wait %s` has to stand before this", ring_of(old->op));
-  else if (old->op && old->op->kind == OP_WGMMA) note(w, f, pos, "`await` the product, and let the release or barrier follow it");
-  else if (old->op && old->op->kind == OP_TCGEN05) note(w, f, pos, "a `commit` behind the product, and a wait for its barrier before this");
-  else if (old->op && old->op->kind == OP_BULK) note(w, f, pos, "`await` the store's source before the memory is written again");
-  else if (old->kind == ACC_READ && kind != ACC_READ) note(w, f, pos, "it may still be read when this writes: a `sync` or `release` behind the read has to come before this");
-  else note(w, f, pos, "a `sync`, or an arrival there and a wait here, has to stand between");
+/* Which fill of its ring a slot held: the phase of that slot's barriers. */
+static const char *fill_name(struct world *w, const struct region *r) {
+  if (!r->fill) return "";
+  return ws_fmt(w->found->arena, "; fill %d of the ring, phase %d of the slot", r->fill, r->phase);
 }
 
 /* The two places of a race in the other order, which another warp found. */
@@ -116,24 +126,41 @@ void report_race(struct warp *p, const struct touch *old, enum access kind, cons
   struct world *w = p->w;
   if (known(w->found, p->at->src->pos, old->act->src->pos)) return;
   struct finding *f = report(w, p->at->src->pos, "race", "%s of %s is not ordered after the %s on line %u", kind == ACC_READ ? "this read" : "this write", mem_name(w, r), verb(old->kind), old->act->src->pos.line);
-  note(w, f, old->act->src->pos, "the %s, by %s", verb(old->kind), who(old->who, old->op));
-  note(w, f, p->at->src->pos, "here by %s; %s", who(p, op), where(p));
-  remedy(p, f, old, kind, op);
+  note(w, f, old->act->src->pos, "the %s, by %s%s%s", verb(old->kind), who(old->who, old->op), moment_name(w, &old->when), fill_name(w, &old->at));
+  note(w, f, p->at->src->pos, "here by %s; %s%s", who(p, op), where(p), fill_name(w, r));
+  remedy(p, f, old, kind, op, r);
 }
 
 /* --- deadlock --- */
 
+/* Who arrives there, where it stands, and with which statement it would arrive. */
 static void due(struct world *w, struct finding *f, const struct warp *p, const struct ws_rolem *r) {
   for (int i = 0; i < w->nwarps; i++) {
     const struct warp *x = &w->warp[i];
     if (x->role != r || x->index || (x->cta != p->cta && x->p == p->p)) continue;
+    struct moment m = moment_of(x);
+    const struct ws_act *a = p->wait.bar ? arrival_of(x, p->wait.bar) : NULL;
     if (x->done) note(w, f, x->p->decl->pos, "%s, which arrives there, has ended", role_name(x));
-    else if (x->at) note(w, f, x->at->src->pos, "%s, which arrives there, stands here", role_name(x));
+    else if (x->at) note(w, f, x->at->src->pos, "%s, which arrives there, stands here%s", role_name(x), moment_name(w, &m));
+    if (a && x->done) note(w, f, a->src->pos, "it arrives with this; once more is needed, or one wait less");
+    else if (a && x->at != a) note(w, f, a->src->pos, "it arrives with this, which it has not reached again");
+  }
+}
+
+/* Of a named barrier: the roles on its lists that do not wait there. */
+static void absent(struct world *w, struct finding *f, const struct warp *p) {
+  for (int i = 0; i < w->s->nbarriers; i++) {
+    const struct ws_barrierm *b = &w->s->barriers[i];
+    if (b != p->wait.named->key) continue;
+    for (int k = 0; k < b->nfrom; k++) due(w, f, p, b->from[k].role);
+    for (int k = 0; k < b->nto; k++)
+      if (b->to[k].role != p->role) due(w, f, p, b->to[k].role);
   }
 }
 
 static void missing(struct world *w, struct finding *f, const struct warp *p) {
   const struct bar *b = p->wait.bar;
+  if (p->wait.named) absent(w, f, p);
   if (!b) return;
   if (b->bytes > 0) note(w, f, p->at->src->pos, "%ld bytes of this phase have not come", b->bytes);
   if (b->pending) note(w, f, p->at->src->pos, "%d of %d arrivals of this phase are missing", b->pending, b->count);

@@ -34,7 +34,8 @@ static void commit_products(struct warp *p, const struct ws_act *a, const void *
   struct world *w = p->w;
   struct commit *c = WS_NEW(w->arena, struct commit), **end = &p->commits;
   if (!p->tensor) report(w, a->src->pos, "commit", "no product was issued before this commit: it covers nothing");
-  *c = (struct commit){.clock = knowledge(p, false), .act = a};
+  struct clock mine = knowledge(p, false);
+  *c = (struct commit){.clock = copy_clock(w, &mine), .act = a};
   for (const struct op *o = p->tensor; o; o = o->next) join(w, &c->clock, &o->clock);
   int cta[2];
   c->n = targets(p, scope, cta);

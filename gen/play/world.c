@@ -42,19 +42,19 @@ void lanes_meet(struct warp *p) {
 struct clock knowledge(struct warp *p, bool all) {
   struct world *w = p->w;
   struct actor *me = actor_of(p);
-  struct clock c;
+  struct clock c = w->scratch;
   if (!has_lanes(p)) {
     ++me->clock.v[me->comp];
-    return copy_clock(w, &me->clock);
+    memcpy(c.v, me->clock.v, (size_t)w->dims * sizeof *c.v);
+    return c;
   }
+  memcpy(c.v, p->all.clock.v, (size_t)w->dims * sizeof *c.v);
   if (all && !p->single) {
-    ++p->all.clock.v[p->all.comp];
-    c = copy_clock(w, &p->all.clock);
+    c.v[p->all.comp] = ++p->all.clock.v[p->all.comp];
     join(w, &c, &p->own);
     if (p->lead.comp >= 0) join(w, &c, &p->lead.clock);
     return c;
   }
-  c = copy_clock(w, &p->all.clock);
   c.v[p->all.comp] = p->lane_time;
   if (p->lead.comp >= 0) {
     ++p->lead.clock.v[p->lead.comp];
@@ -97,8 +97,8 @@ struct bar *find_bar(struct world *w, const void *thing, enum side side, int ele
   *x = (struct bar){.pipe = p, .barrier = b, .empty = side == SIDE_EMPTY, .cta = cta, .element = element, .slot = slot};
   x->count = p ? (side == SIDE_EMPTY ? p->empty_count : p->full_count)[element] : b->arrivals[element];
   x->pending = x->count, x->comp = new_component(w), x->now = new_clock(w), x->last = new_clock(w);
-  x->seen = WS_NEW_N(w->arena, int, w->cap), x->seen_at = WS_NEW_N(w->arena, int, w->cap);
-  for (int c = 0; c < w->cap; c++) x->seen[c] = -1;
+  x->seen = WS_NEW_N(w->arena, int, w->nactors), x->seen_at = WS_NEW_N(w->arena, int, w->nactors); /* actors are the first components */
+  for (int c = 0; c < w->nactors; c++) x->seen[c] = -1;
   return x;
 }
 
@@ -161,6 +161,7 @@ struct world *world_new(const struct ws_schedule *s, struct ws_arena *a, struct 
     ws_each_act(s->programs[i].body, count_act, &n);
   }
   w->nactors = 2 * warps, w->cap = bound(s, warps, w->ctas, n.products);
+  w->scratch = new_clock(w);
   w->warp = WS_NEW_N(a, struct warp, warps + 1);
   number_things(w);
   w->issued = WS_NEW_N(a, int, w->cap + 1);

@@ -21,7 +21,7 @@ struct actor {                   /* something with a program counter and a clock
 struct op {                      /* an asynchronous operation in flight */
   enum op_kind kind;
   const struct ws_act *act;
-  int comp, time;
+  int comp, time, after;         /* after: of its stream, what was complete when it was issued */
   struct clock clock;            /* what is known when it is complete */
   const struct ws_pipelinem *pipe; /* CP_ASYNC: the ring; element */
   int element;
@@ -92,6 +92,12 @@ struct region {                  /* a rectangle of one tile */
   const void *root;              /* buffer or tensor */
   int cta, element, stage;       /* of global memory: the work tile and the block */
   int r0, r1, c0, c1;
+  int fill, phase;               /* of a ring's slot: which fill it is, from 1, and the phase of its barriers; 0 = not known */
+};
+
+struct moment {                  /* the loop variables around a statement */
+  const struct ws_iter *iter[4];
+  int at[4], n;
 };
 
 enum access { ACC_READ, ACC_WRITE, ACC_SHARED }; /* SHARED: warps of one statement write it together, in no fixed partition */
@@ -102,6 +108,7 @@ struct touch {                   /* an access in the log */
   int comp, time, lanes, group;  /* lanes: how lanes are laid over the bytes, 0 = one lane or a machine; group: of SHARED */
   const struct ws_act *act;
   const struct warp *who;
+  struct moment when;
   const struct op *op;
   struct touch *next;
 };
@@ -189,6 +196,7 @@ struct world {
   bool issue_order;              /* A1 */
   int *issued;                   /* by component: operations of a stream so far */
   int ctas, dims, cap, nactors;
+  struct clock scratch;          /* of knowledge() */
   int *element0, *bar0;          /* by ring and barrier: its first element among all; by side of a ring and barrier: its first mbarrier */
   int elements;
   struct warp *warp;
@@ -224,16 +232,17 @@ struct clock copy_clock(struct world *w, const struct clock *a);
 struct actor *actor_of(struct warp *p);           /* who executes now */
 bool has_lanes(const struct warp *p);
 void lanes_meet(struct warp *p);                  /* bar.warp.sync, or more */
-struct clock knowledge(struct warp *p, bool all); /* what an arrival of all lanes, or of one, publishes */
+struct clock knowledge(struct warp *p, bool all); /* what an arrival of all lanes, or of one, publishes; until the next call */
 enum side { SIDE_FULL, SIDE_EMPTY, SIDE_BARRIER };
 struct bar *find_bar(struct world *w, const void *thing, enum side side, int element, int slot, int cta);
 enum counter { C_ACQUIRE, C_COMMIT, C_WAIT, C_RELEASE, COUNTERS };
 int *counter_of(struct warp *p, const struct ws_act *a, int element, enum counter c);
 
 /* barrier.c */
+bool after_phase(const struct world *w, const struct clock *c, int comp, int phases, const struct clock *last);
 void bar_expect(struct warp *p, struct bar *b, long bytes);
 void bar_arrive(struct world *w, const struct warp *p, const struct ws_act *act, struct bar *b, const struct clock *c, int units);
-void bar_bytes(struct world *w, struct bar *b, long bytes, const struct clock *c);
+void bar_bytes(struct world *w, struct bar *b, const struct ws_act *act, long bytes, const struct clock *c);
 bool bar_wait(struct warp *p, struct bar *b, int phase);  /* false: not yet */
 bool named_barrier(struct warp *p, const void *key, int element, int sub, int count, bool wait);
 
@@ -270,10 +279,17 @@ const char *warp_name(const struct warp *p);
 const char *role_name(const struct warp *p);
 const char *bar_name(struct world *w, const struct bar *b);
 const char *mem_name(struct world *w, const struct region *r);
-const char *where(const struct warp *p);          /* the loop variables */
+const char *where(const struct warp *p);          /* the trip counts and the loop variables */
+struct moment moment_of(const struct warp *p);
+const char *moment_name(struct world *w, const struct moment *m);
 struct finding *report(struct world *w, struct ws_pos pos, const char *code, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 void note(struct world *w, struct finding *f, struct ws_pos pos, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 void incomplete(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void report_race(struct warp *p, const struct touch *old, enum access kind, const struct op *op, const struct region *r);
 void report_deadlock(struct world *w);
+
+/* remedy.c */
+void remedy(struct warp *p, struct finding *f, const struct touch *old, enum access kind, const struct op *op, const struct region *r);
+const struct ws_act *arrival_of(const struct warp *p, const struct bar *b); /* a statement of its program that arrives there, or NULL */
+const struct ws_act *wait_of(const struct warp *p, const struct bar *b);    /* that waits there */
 #endif

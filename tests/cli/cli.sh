@@ -31,6 +31,10 @@ printf 'schedule: [\n' >"$work/bad.yaml"
 expect 1 'error:' "$tool" check "$work/bad.yaml"
 expect 1 'verdict: error' "$tool" check "$work/bad.yaml"
 expect 1 '"diagnostics"' "$tool" check --format json "$work/bad.yaml"
+expect 1 '"version": "2.1.0"' "$tool" check --format sarif "$work/bad.yaml"
+expect 1 '"startLine": 1' "$tool" check --format sarif "$work/bad.yaml"
+expect 0 '"results": []' "$tool" check --format sarif "$spec"
+expect 2 'expected text or json' "$tool" gen --format sarif "$spec"
 expect 1 'error:' "$tool" check /dev/null
 expect 1 '<stdin>:' "$tool" check -
 

@@ -22,6 +22,11 @@ static double now(void) {
 
 static int wrong(const char *name, const char *what) { return fprintf(stderr, "%s: %s\n", name, what), 1; }
 
+static struct {
+  long events, longest;
+  char name[64];
+} largest;                       /* of all */
+
 static int document(const struct ws_schedule *s, struct ws_arena *a, struct ws_diags *d) {
   bool a1 = listed(s->name);
   struct ws_play_options lenient = {0}, strict = {.strict = true};
@@ -29,6 +34,10 @@ static int document(const struct ws_schedule *s, struct ws_arena *a, struct ws_d
   struct ws_play_result r = ws_play(s, &lenient, a, d), again = ws_play(s, &strict, a, d);
   t = (now() - t) / 2;
   int bad = 0;
+  if (r.events > largest.events) {
+    largest.events = r.events, largest.longest = r.longest;
+    snprintf(largest.name, sizeof largest.name, "%s", s->name);
+  }
   if (r.verdict != WS_CLEAN) bad += wrong(s->name, "is not clean");
   if (again.verdict != (a1 ? WS_REVIEW : WS_CLEAN)) bad += wrong(s->name, a1 ? "rests on A1, and is not `review`" : "does not rest on A1, and is not `clean`");
   if (r.needs_single || again.needs_single) bad += wrong(s->name, "is right for one work tile only");
@@ -68,5 +77,6 @@ static int file(const char *path) {
 int main(int argc, char **argv) {
   int bad = argc < 2;
   for (int i = 1; i < argc; i++) bad += file(argv[i]);
+  printf("the largest: %s, %ld statements in all runs, %ld in the longest\n", largest.name, largest.events, largest.longest);
   return bad != 0;
 }

@@ -6,6 +6,8 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct fixture {
@@ -151,6 +153,51 @@ static void json(void **state) {
   ws_arena_free(&f.a);
 }
 
+static json_t *at_path(json_t *j, const char *path) {
+  char word[64];
+  for (; j && *path; path += strcspn(path, "/"), path += *path == '/') {
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(path, "/"), path);
+    j = json_is_array(j) ? json_array_get(j, strtoul(word, NULL, 10)) : json_object_get(j, word);
+  }
+  assert_non_null(j);
+  return j;
+}
+
+/* What SARIF 2.1.0 requires: version, runs, tool.driver.name, results with message.text; columns in characters; a URI. */
+static void sarif(void **state) {
+  (void)state;
+  struct fixture f;
+  begin(&f, "\xc3\xa4 = b\n");
+  if (setjmp(f.a.oom)) fail();
+  struct ws_buf none = {.arena = &f.a}, out = {.arena = &f.a};
+  ws_diags_sarif(&f.d, "1.2", &none);
+  json_t *j = json_loads(none.s, 0, NULL);
+  assert_int_equal(json_array_size(at_path(j, "runs/0/results")), 0);
+  json_decref(j);
+  f.src.path = "a b.yaml";
+  ws_error(&f.d, at(1, 6, 1), "quote", "no \"b\"");
+  ws_note(&f.d, at(1, 1, 2), "there");
+  ws_note(&f.d, at(0, 0, 0), "so");
+  ws_warning(&f.d, at(0, 0, 0), "w", "careful");
+  ws_diags_sarif(&f.d, "1.2", &out);
+  j = json_loads(out.s, 0, NULL);
+  assert_string_equal(json_string_value(at_path(j, "version")), "2.1.0");
+  assert_string_equal(json_string_value(at_path(j, "runs/0/tool/driver/name")), "warpscore");
+  assert_string_equal(json_string_value(at_path(j, "runs/0/tool/driver/rules/1/id")), "quote");
+  assert_string_equal(json_string_value(at_path(j, "runs/0/results/0/level")), "warning");
+  assert_null(json_object_get(at_path(j, "runs/0/results/0/locations/0/physicalLocation"), "region"));
+  json_t *e = at_path(j, "runs/0/results/1"), *where = at_path(e, "locations/0/physicalLocation");
+  assert_string_equal(json_string_value(at_path(e, "ruleId")), "quote");
+  assert_string_equal(json_string_value(at_path(e, "message/text")), "no \"b\"\nso");
+  assert_string_equal(json_string_value(at_path(where, "artifactLocation/uri")), "a%20b.yaml");
+  assert_int_equal(json_integer_value(at_path(where, "region/startLine")), 1);
+  assert_int_equal(json_integer_value(at_path(where, "region/startColumn")), 5);
+  assert_int_equal(json_integer_value(at_path(where, "region/endColumn")), 6);
+  assert_string_equal(json_string_value(at_path(e, "relatedLocations/0/message/text")), "there");
+  json_decref(j);
+  ws_arena_free(&f.a);
+}
+
 static void nearest(void **state) {
   (void)state;
   static const char *const names[] = {"load", "store", "reduce", "release", "Q", "head_dim", "K", NULL};
@@ -174,7 +221,8 @@ static void nearest(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sorted_groups), cmocka_unit_test(carets), cmocka_unit_test(long_line),
-      cmocka_unit_test(flood),         cmocka_unit_test(json),   cmocka_unit_test(nearest),
+      cmocka_unit_test(flood),         cmocka_unit_test(json),   cmocka_unit_test(sarif),
+      cmocka_unit_test(nearest),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
