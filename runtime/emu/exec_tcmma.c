@@ -114,7 +114,7 @@ static void sum_floats(const struct form *f, const uint8_t (*a)[32], const uint8
   uint32_t top_a = fill_b(&q, a, f->type_a, f->negate_a ? 1u << 31 : 0); /* the vectors are A's */
   uint32_t top_b = fill_a(&q, b, f->type_b, f->negate_b ? 1u << 31 : 0);
   q.special = top_a >= 0x7f800000u || top_b >= 0x7f800000u || (top_a >> 23) + (top_b >> 23) > 2 * 127 + 120;
-  if (f->d == D_F16) product_half(&q, d, add);
+  if (f->d == D_F16) product_half(&q, 25, d, add);
   else if (q.k == 16) product_16(&q, d, add);
   else if (q.k == 8) product_tf32(&q, d, add);
   else product_8_wide(&q, d, add);

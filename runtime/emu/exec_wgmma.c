@@ -67,7 +67,7 @@ static int run(struct warpgroup *g, const struct wg_op *op) {
   uint32_t top_b = fill_b(&q, (const uint8_t(*)[32])b, f.type_b, f.flags & WG_NEGATE_B ? 1u << 31 : 0);
   q.special = top_a >= 0x7f800000u || top_b >= 0x7f800000u || (top_a >> 23) + (top_b >> 23) > 2 * 127 + 120;
   struct sums d = {&op->tile->c->f, op->tile->stride};
-  if (f.kind == WG_F16) product_half(&q, d, op->add);
+  if (f.kind == WG_F16) product_half(&q, q.k == 32 ? 13 : 25, d, op->add);
   else if (q.k == 32) product_8(&q, d, op->add);
   else (q.k == 16 ? product_16 : product_tf32)(&q, d, op->add);
   return EV_NEXT;

@@ -211,12 +211,12 @@ static inline void product_16(const struct operands *q, struct sums t, bool add)
 static inline void product_tf32(const struct operands *q, struct sums t, bool add) { product_as(q, 8, 25, 23, t, add); }
 static inline void product_8(const struct operands *q, struct sums t, bool add) { product_as(q, 32, 13, 13, t, add); }
 static inline void product_8_wide(const struct operands *q, struct sums t, bool add) { product_as(q, 32, 25, 23, t, add); }
-static inline void product_half(const struct operands *q, struct sums t, bool add) {
+static inline void product_half(const struct operands *q, int bits, struct sums t, bool add) {
   for (uint32_t blk = 0; blk < q->blocks; blk++) {
     float c[MOST_N][BLOCK];
     for (uint32_t i = 0; i < q->rows; i++)
       for (uint32_t n = 0; n < BLOCK; n++) c[i][n] = add ? t.c[i * t.stride + blk * BLOCK + n] : 0;
-    slow_block(q, blk, (struct rule){q->k == 32 ? 13 : 25, 23, true}, t, (const float(*)[BLOCK])c);
+    slow_block(q, blk, (struct rule){bits, 23, true}, t, (const float(*)[BLOCK])c);
   }
 }
 #endif
