@@ -42,10 +42,11 @@ static struct cta *peer_of(const struct cta *c) {
   return rank < c->cluster->n ? c->cluster->cta[rank] : NULL;
 }
 
-/* The first unit of a run that is free in all of `used`, or TC_UNITS. Under the random schedule any such run. */
+/* The first unit of a run that is free in all of `used`, or TC_UNITS. Under the random schedule any such run. Runs begin at multiples
+ * of their size, so that allocations which do not grow never leave gaps. */
 static uint32_t find_run(struct cluster *cl, uint32_t used, uint32_t units) {
   uint32_t fits[TC_UNITS], n = 0;
-  for (uint32_t i = 0; i + units <= TC_UNITS; i++)
+  for (uint32_t i = 0; i + units <= TC_UNITS; i += units)
     if (!(used & units_mask(i, units))) fits[n++] = i;
   if (!n) return TC_UNITS;
   return options(cl)->schedule == SCHED_RANDOM ? fits[ws_emu_random(cl, n)] : fits[0];
