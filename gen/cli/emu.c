@@ -27,6 +27,9 @@ static const char help_text[] =
     "                             u32:7 s32:-1 u64:0x10 s64:9 f32:0.5 f64:1e-3\n"
     "                           TYPE: u8 s8 u16 s16 u32 s32 u64 s64 f16 bf16 f32 f64 (bf16 is written as <u2)\n"
     "      --schedule WHEN      asynchronous operations complete early, late (default) or at random:SEED\n"
+    "      --tensor ORDER       of tcgen05 products, copies and commits of one thread: program (default: in the order of\n"
+    "                           issue) or any (only pipelined pairs keep their order)\n"
+    "      --device NAME        run only what sm_90, sm_100 or sm_103 runs (default: auto, the kernel's own target)\n"
     "      --uninitialised HOW  registers read before they are written: warn, error (default: an error where no path\n"
     "                           writes them, else a warning) or strict (always an error)\n"
     "      --strict             --uninitialised strict\n"
@@ -54,7 +57,7 @@ struct emulator {
   size_t (*coverage)(char *, size_t);
 };
 struct request {
-  const char *entry, *schedule, *uninitialised, *threads, *watchdog;
+  const char *entry, *schedule, *tensor, *device, *uninitialised, *threads, *watchdog;
   int64_t grid[3], block[3], smem;
   bool stats, list, coverage;
   struct emu_arg args[EMU_MAX_ARGS];
@@ -214,7 +217,7 @@ static int execute(struct request *q, const char *path) {
   if (path && !ws_cli_read_file(path, &ptx, &length)) return WS_CLI_USAGE;
   int code = open_emulator(&e);
   const struct { const char *option, *name, *value; } settings[] = {{"--schedule", "schedule", q->schedule},
-      {"--threads", "threads", q->threads}, {"--watchdog", "watchdog", q->watchdog}, {"--uninitialised", "uninitialised", q->uninitialised}};
+      {"--tensor", "tensor", q->tensor}, {"--device", "device", q->device}, {"--threads", "threads", q->threads}, {"--watchdog", "watchdog", q->watchdog}, {"--uninitialised", "uninitialised", q->uninitialised}};
   for (size_t i = 0; i < sizeof settings / sizeof *settings && !code; i++)
     if (settings[i].value && e.set_option(settings[i].name, settings[i].value))
       code = ws_cli_fail(WS_CLI_USAGE, "%s: '%s' is no value; see `warpscore emu --help`", settings[i].option, settings[i].value);
@@ -258,7 +261,7 @@ static int parse_options(struct request *q, int argc, char **argv) {
   static const struct option options[] = {
       {"entry", required_argument, NULL, 'e'}, {"grid", required_argument, NULL, 'g'}, {"block", required_argument, NULL, 'b'},
       {"smem", required_argument, NULL, 's'}, {"arg", required_argument, NULL, 'a'}, {"schedule", required_argument, NULL, 'c'},
-      {"uninitialised", required_argument, NULL, 'u'}, {"strict", no_argument, NULL, 'S'}, {"threads", required_argument, NULL, 't'},
+      {"uninitialised", required_argument, NULL, 'u'}, {"tensor", required_argument, NULL, 'T'}, {"device", required_argument, NULL, 'd'}, {"strict", no_argument, NULL, 'S'}, {"threads", required_argument, NULL, 't'},
       {"watchdog", required_argument, NULL, 'w'}, {"stats", no_argument, NULL, 'i'}, {"list-unsupported", no_argument, NULL, 'l'},
       {"coverage", no_argument, NULL, 'v'}, {"help", no_argument, NULL, 'h'}, {0}};
   for (int c, code = 0; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
@@ -270,6 +273,8 @@ static int parse_options(struct request *q, int argc, char **argv) {
       case 'a': code = take_arg(q, optarg); break;
       case 'c': q->schedule = optarg; break;
       case 'u': q->uninitialised = optarg; break;
+      case 'T': q->tensor = optarg; break;
+      case 'd': q->device = optarg; break;
       case 'S': q->uninitialised = "strict"; break;
       case 't': q->threads = optarg; break;
       case 'w': q->watchdog = optarg; break;

@@ -223,10 +223,39 @@ static void test_setmaxnreg(void **state) {
   expect_fault(REGS, "setmaxnreg.inc.sync.aligned.u32 160;", 384, "asks for 160 registers a thread but has 168");
 }
 
+/* PTX ISA "clusterlaunchcontrol": clusters of n CTAs take over what has not started; every CTA's work is done once. */
+#define CLC_HEAD ".version 8.6\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 out)\n.reqntid 32\n"
+#define CLC_BODY "{\n.shared .align 16 .b8 s[16];\n.shared .align 8 .b64 bar;\n.reg .b64 o, x;\n.reg .b32 t, v, par, r, first, y, z;\n.reg .b128 h;\n.reg .pred p, lead;\n"   \
+  "ld.param.u64 o, [out];\nmov.u32 t, %%tid.x;\nsetp.eq.u32 lead, t, 0;\nmov.u32 r, %%cluster_ctarank;\nmov.u32 first, %%ctaid.x;\nsub.u32 first, first, r;\nmov.u32 par, 0;\n"        \
+  "@lead mbarrier.init.shared::cta.b64 [bar], 1;\nfence.mbarrier_init.release.cluster;\nbar.sync 0;\nbarrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n"                \
+  "WORK: add.u32 v, first, r;\nmul.wide.u32 x, v, 4;\nadd.u64 x, o, x;\n@lead red.global.add.u32 [x], 1;\n"                                                                     \
+  "@lead mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 16;\nbarrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\nsetp.eq.and.u32 p, r, 0, lead;\n"                 \
+  "@p clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes%s.b128 [s], [bar];\n"                                                                        \
+  "WAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [bar], par;\n@!p bra WAIT;\nxor.b32 par, par, 1;\nld.shared.b128 h, [s];\nfence.proxy.async.shared::cta;\n"                     \
+  "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p, h;\n@!p bra END;\n%s;\nbra WORK;\nEND:\nbarrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\nret;\n}\n"
+static void test_launch_control(void **state) {
+  static const char *const query[] = {"clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {first, y, z, _}, h", "clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 first, h"};
+  (void)state;
+  for (uint32_t n = 1; n <= 2; n++)
+    for (size_t k = 0; k < sizeof schedules / sizeof *schedules; k++) {
+      char text[4096];
+      uint32_t out[64] = {0};
+      int at = snprintf(text, sizeof text, CLC_HEAD "%s", n == 2 ? ".reqnctapercluster 2, 1, 1\n" : "");
+      snprintf(text + at, sizeof text - (size_t)at, CLC_BODY, n == 2 ? ".multicast::cluster::all" : "", query[k % 2]);
+      assert_int_equal(wsemuSetOption("schedule", schedules[k]), 0);
+      struct CUmod_st *m = emu_module(text);
+      ws_cu_deviceptr p = emu_buffer(out, sizeof out);
+      CHECK(emu_run(emu_function(m, "k"), 64, 32, 0, &p, 1));
+      CHECK(cuModuleUnload(m));
+      emu_fetch(out, p, sizeof out);
+      for (int i = 0; i < 64; i++) assert_int_equal(out[i], 1);
+    }
+}
+
 static int setup(void **state) { (void)state; emu_open(); return 0; }
 static int teardown(void **state) { (void)state; emu_close(); return 0; }
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_registers), cmocka_unit_test(test_distributed_memory), cmocka_unit_test(test_remote_arrive), cmocka_unit_test(test_async_stores), cmocka_unit_test(test_missing_wait), cmocka_unit_test(test_async_reductions),
-                                     cmocka_unit_test(test_barrier_forms), cmocka_unit_test(test_faults), cmocka_unit_test(test_launch), cmocka_unit_test(test_setmaxnreg)};
+                                     cmocka_unit_test(test_barrier_forms), cmocka_unit_test(test_faults), cmocka_unit_test(test_launch), cmocka_unit_test(test_launch_control), cmocka_unit_test(test_setmaxnreg)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

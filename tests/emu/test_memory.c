@@ -178,10 +178,31 @@ static void test_watchdog(void **state) {
   assert_int_equal(wsemuSetOption("watchdog", "0"), 0);
 }
 
+/* 32 bytes a thread, from sm_100 on. */
+static void test_wide_accesses(void **state) {
+  static const char *const bodies[] = {"ld.global.v8.b32 {r0, r1, r2, r3, r4, r5, r6, r7}, [i];\nst.global.v8.f32 [o], {r0, r1, r2, r3, r4, r5, r6, r7};",
+                                       "ld.global.nc.L1::no_allocate.L2::evict_last.v4.u64 {z0, z1, z2, z3}, [i];\nst.global.v4.b64 [o], {z0, z1, z2, z3};", "ld.global.v8.b32 {r0, r1, r2, r3, r4, r5, r6, r7}, [i+16];"};
+  uint8_t in[2048], out[1024];
+  struct rng r = {41};
+  (void)state;
+  for (size_t i = 0; i < sizeof in; i++) in[i] = (uint8_t)rng_next(&r);
+  for (int k = 0; k < 3; k++) {
+    char text[1024];
+    snprintf(text, sizeof text, ".version 8.8\n.target sm_100\n.address_size 64\n.visible .entry k(.param .u64 in, .param .u64 out)\n{\n.reg .b64 i, o, x, z<4>;\n.reg .b32 t, r<8>;\n"
+             "ld.param.u64 i, [in];\nld.param.u64 o, [out];\nmov.u32 t, %%tid.x;\nmul.wide.u32 x, t, 32;\nadd.u64 i, i, x;\nadd.u64 o, o, x;\n%s\nret;\n}\n", bodies[k]);
+    ws_cu_deviceptr p[2] = {emu_buffer(in, sizeof in), emu_buffer(NULL, sizeof out)};
+    ws_cu_result res = emu_run_text(text, 32, 0, p, 2);
+    emu_fetch(out, p[1], sizeof out);
+    CHECK(cuMemFree_v2(p[0]));
+    if (k < 2) assert_memory_equal(out, in, sizeof out);
+    assert_int_equal(res, k < 2 ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_MISALIGNED_ADDRESS);
+  }
+}
+
 static int setup(void **state) { (void)state; emu_open(); return 0; }
 static int teardown(void **state) { (void)state; emu_close(); return 0; }
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_widths_and_vectors), cmocka_unit_test(test_extension), cmocka_unit_test(test_spaces_and_cvta), cmocka_unit_test(test_atomics),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_widths_and_vectors), cmocka_unit_test(test_wide_accesses), cmocka_unit_test(test_extension), cmocka_unit_test(test_spaces_and_cvta), cmocka_unit_test(test_atomics),
                                      cmocka_unit_test(test_faults), cmocka_unit_test(test_deadlock_report), cmocka_unit_test(test_watchdog)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

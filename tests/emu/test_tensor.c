@@ -1,6 +1,7 @@
 /* Tensor memory: allocation, the shapes of tcgen05.ld and .st, waits, commits and their order, and the misuse of each. PTX ISA
  * "TensorCore 5th Generation Family Instructions". */
 #include "harness.h"
+#include <math.h>
 
 static const char *const schedules[] = {"early", "late", "random:1", "random:5"};
 enum { WORDS = 128 * 256 };
@@ -308,6 +309,88 @@ static void test_faults(void **state) {
   expect_fault(ALLOC(64) "@lead tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [s];\n" FREE(64), "where none is initialised", "tcgen05.commit");
 }
 
+/* ---- a GEMM of roles, stages and tensor maps, as kernels are written; and what happens when one of its lines is wrong ---- */
+enum { GM = 256, GN = 256, GK = 512 };
+static void map_of(void *map, ws_cu_deviceptr at, uint64_t rows) {
+  const uint64_t extents[2] = {GK, rows}, strides[1] = {2 * GK};
+  const uint32_t box[2] = {64, 128}, steps[2] = {1, 1};
+  CHECK(cuTensorMapEncodeTiled(map, WS_CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, (void *)(uintptr_t)at, extents, strides, box, steps, 0, WS_CU_TENSOR_MAP_SWIZZLE_128B, 0, 0));
+}
+/* The largest error of the product; the launch's result in *result. */
+static double run_gemm(const char *text, const char *schedule, ws_cu_result *result) {
+  static uint16_t a[GM][GK], b[GN][GK];
+  static float c[GM][GN];
+  static _Alignas(128) uint8_t maps[2][128];
+  struct rng r = {89};
+  double worst = 0;
+  uint32_t n = GN, steps = GK / 64;
+  for (int i = 0; i < GM; i++)
+    for (int k = 0; k < GK; k++) a[i][k] = float_to_bf16(rng_normal(&r)), b[i][k] = float_to_bf16(rng_normal(&r));
+  assert_int_equal(wsemuSetOption("schedule", schedule), 0);
+  ws_cu_deviceptr pa = emu_buffer(a, sizeof a), pb = emu_buffer(b, sizeof b), pc = emu_buffer(NULL, sizeof c);
+  map_of(maps[0], pa, GM);
+  map_of(maps[1], pb, GN);
+  struct CUmod_st *m = emu_module(text);
+  struct CUfunc_st *f = emu_function(m, "gemm");
+  void *args[] = {maps[0], maps[1], &pc, &n, &steps};
+  CHECK(cuFuncSetAttribute(f, WS_CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 3 * 32768));
+  *result = cuLaunchKernel(f, GN / 128, GM / 128, 1, 192, 1, 1, 3 * 32768, NULL, args, NULL);
+  CHECK(cuModuleUnload(m));
+  emu_fetch(c, pc, sizeof c);
+  CHECK(cuMemFree_v2(pa));
+  CHECK(cuMemFree_v2(pb));
+  for (int i = 0; i < GM; i += 5)
+    for (int j = 0; j < GN; j += 3) {
+      double s = 0;
+      for (int k = 0; k < GK; k++) s += (double)bf16_to_float(a[i][k]) * (double)bf16_to_float(b[j][k]);
+      worst = fabs(s - (double)c[i][j]) <= worst ? worst : fabs(s - (double)c[i][j]);
+    }
+  return worst;
+}
+/* The text with the first `from` behind `behind` replaced. */
+static char *altered(const char *text, const char *behind, const char *from, const char *to) {
+  const char *at = strstr(strstr(text, behind), from);
+  size_t n = strlen(text) + strlen(to) + 1;
+  char *out = malloc(n);
+  assert_true(at && out);
+  snprintf(out, n, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+  return out;
+}
+static void test_gemm(void **state) {
+  static const struct { const char *behind, *from, *to, *what; } wrong[] = { /* what NULL: wrong numbers under `late` */
+      {"MULTIPLY:", "0x4000404000010000", "0x4000402000010000", NULL},             /* 512 from 8 rows to the next */
+      {"FULL:", "0x8200490", "0x8210490", NULL},                                    /* B is no transposed one */
+      {"FULL:", "add.u64 da, da, 2", "add.u64 da, da, 4", NULL},
+      {"FULL:", "[y];", "[addr];", "in phase|arrives 1 times|mbarrier"},           /* the wrong barrier */
+      {"STORE:", "tcgen05.fence::after_thread_sync;", "", "without a tcgen05.fence::after_thread_sync"},
+      {"STORE:", "tcgen05.wait::ld.sync.aligned;", "", "that no tcgen05.wait::ld has waited for"},
+      {"STORE:", "mbarrier.try_wait.parity.shared::cta.b64 q, [bar+48], 0;\n  @!q bra STORE;", "", "tcgen05.mma"},
+      {"END:", "tcgen05.dealloc.cta_group::1.sync.aligned.b32 tm, 128;", "", "ended without tcgen05.dealloc"},
+      {"STORE:", "shl.b32 addr, warp, 21;", "mov.b32 addr, 0;", "has lanes 32..63"}};
+  char *text = emu_read_file("gemm_tcgen05.ptx");
+  ws_cu_result r;
+  (void)state;
+  for (size_t k = 0; k < sizeof schedules / sizeof *schedules; k++) {
+    double e = run_gemm(text, schedules[k], &r);
+    if (r) print_message("%s\n", emu_message());
+    assert_int_equal(r, WS_CUDA_SUCCESS);
+    assert_true(e < 1e-4);
+  }
+  assert_int_equal(wsemuSetOption("tensor", "any"), 0); /* nothing of it relies on the order of issue */
+  assert_true(run_gemm(text, "late", &r) < 1e-4);
+  assert_int_equal(wsemuSetOption("tensor", "program"), 0);
+  for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+    char *bad = altered(text, wrong[k].behind, wrong[k].from, wrong[k].to);
+    double e = run_gemm(bad, "late", &r);
+    const char *said = r ? emu_message() : "";
+    bool right = wrong[k].what ? r && (strchr(wrong[k].what, '|') || strstr(said, wrong[k].what)) : !r && !(e < 1);
+    if (!right) print_message("case %zu: error %g: %s\n", k, e, said);
+    assert_true(right);
+    free(bad);
+  }
+  free(text);
+}
+
 /* What the device passes for, and what it then runs. */
 static void test_device(void **state) {
   int major = 0, minor = 0, sms = 0;
@@ -340,6 +423,6 @@ static int setup(void **state) { (void)state; emu_open(); return 0; }
 static int teardown(void **state) { (void)state; emu_close(); return 0; }
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_allocation), cmocka_unit_test(test_shapes), cmocka_unit_test(test_reductions), cmocka_unit_test(test_copies), cmocka_unit_test(test_order), cmocka_unit_test(test_program_order),
-                                     cmocka_unit_test(test_late), cmocka_unit_test(test_hazards), cmocka_unit_test(test_faults), cmocka_unit_test(test_device)};
+                                     cmocka_unit_test(test_late), cmocka_unit_test(test_hazards), cmocka_unit_test(test_faults), cmocka_unit_test(test_gemm), cmocka_unit_test(test_device)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }
