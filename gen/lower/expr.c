@@ -207,7 +207,7 @@ static struct tile packed(struct lower *l, const struct ws_node *x, const struct
 
 static struct tile fresh(struct lower *l, const struct ws_node *x) {
   struct extent ex = extent_of(l, x);
-  struct tile t = {.mt = ex.mt, .nt = ex.nt, .n = ex.n, .packed = ws_type_bits(x->type) == 16};
+  struct tile t = {.mt = ex.mt, .nt = ex.nt, .n = ex.n, .packed = ws_type_bits(x->type) == 16, .lane = ex.lane};
   if (t.packed) t.n = (t.n + 1) / 2;
   t.reg = WS_NEW_N(l->arena, const char *, t.n);
   for (int i = 0; i < t.n; i++) t.reg[i] = ws_lower_temp(l, x->type == WS_F32 ? WS_REG_F32 : WS_REG_B32);
@@ -221,7 +221,7 @@ static struct tile value_into(struct lower *l, struct ws_node *x, const struct t
   if (x->kind == WS_N_ROWPOS || x->kind == WS_N_COLPOS) return ws_lower_positions(l, x, &t);
   if (x->kind == WS_N_OP && x->fn == WS_F_CAST && ws_type_bits(x->type) == 16) return packed(l, x, &t);
   struct eval *ev = WS_NEW(l->arena, struct eval);
-  ev->l = l, ev->ext = (struct extent){t.mt, t.nt, t.n};
+  ev->l = l, ev->ext = ws_tile_extent(&t);
   ws_eval_prepare(ev, x, true);
   enum ws_type type = x->type == WS_I32 ? WS_I32 : WS_F32;
   for (int e = 0; e < t.n; e++) {

@@ -24,17 +24,24 @@
  * split over the warps of the role; thread element e = (mi * nt + ni) * 4 + i is row 16 mi + g + 8 (i / 2), column
  * 8 ni + 2 t + i % 2, with g = lane / 4, t = lane % 4. A tile of 16-bit elements packs pairs: register e / 2. A row vector
  * has one register for each of the 2 mt rows of a thread, equal in the four lanes of a quad; a column vector one for each
- * of its 2 nt columns. Layout a (A fragments) has the register order of a packed acc tile. */
+ * of its 2 nt columns. Layout a (A fragments) has the register order of a packed acc tile. Layout lane (tensor memory): thread r
+ * of the role has all of row r, element e is column e; there mt is 1 and nt the number of columns. */
 struct extent {
   int mt, nt;          /* m-tiles of 16 rows, n-tiles of 8 columns; nt = 0: row vector; mt = 0: column vector; both: uniform */
   int n;               /* elements of a thread */
+  bool lane;
 };
+static inline int ws_row_slots(const struct extent *x) { return x->lane ? x->mt : x->mt * 2; }                       /* rows of a thread */
+static inline int ws_row_slot(const struct extent *x, int e) { return x->lane ? 0 : e / (x->nt * 4) * 2 + e % 4 / 2; } /* which of them has e */
+static inline int ws_column(const struct extent *x, int e) { return x->lane ? e : e / 4 % x->nt * 8 + e % 2; }        /* from the thread's first */
 struct tile {
   const char **reg;
   int n;               /* registers */
   int mt, nt;
   bool packed;         /* two 16-bit elements a register */
+  bool lane;
 };
+static inline struct extent ws_tile_extent(const struct tile *t) { return (struct extent){t->mt, t->nt, t->n, t->lane}; }
 
 /* Values that do not change in a loop are computed before it, everywhere = true. Outside of loops they are computed in
  * place, where their registers live no longer than needed, and are forgotten at the end of their block. */
