@@ -310,6 +310,20 @@ static struct copy_map *acc_map(struct lower *l, int warp_rows, int bytes, bool 
   return m;
 }
 
+/* Rows where a thread has one of its own. */
+static struct copy_map *lane_map(struct lower *l, bool everywhere) {
+  static const struct ws_smem_layout key = {.pitch = -1000};
+  for (int i = 0; i < l->maps.n; i++) {
+    struct copy_map *m = (struct copy_map *)l->maps.item[i];
+    if ((m->life.everywhere || !everywhere) && !memcmp(&m->layout, &key, sizeof key)) return m;
+  }
+  struct copy_map *m = WS_NEW(l->arena, struct copy_map);
+  *m = (struct copy_map){.layout = key, .rows_pass = 1, .row = "%thread", .life.everywhere = everywhere};
+  m->name = ws_lower_unique(l, "own_row");
+  ws_lower_keep(l, &l->maps, &m->life, l->prog->decl->pos);
+  return m;
+}
+
 const char *ws_acc_row(struct lower *l, int warp_rows) { return acc_map(l, warp_rows, 0, l->depth > 0)->row; }
 
 /* bytes: from one column of the quad to the next, 0 for a row vector. */
@@ -351,10 +365,25 @@ static void store_quads(struct lower *l, const struct ws_mem *to, const struct t
   }
 }
 
+/* A thread has the whole row. */
+static void store_lanes(struct lower *l, const struct ws_mem *to, const struct tile *v) {
+  struct copy_map *map = lane_map(l, ws_lower_in_loop(l, to->tensor, NULL));
+  struct pointer *p = pointer(l, to, map);
+  const char *address = tile_address(l, to, p), *in = ws_lower_temp(l, WS_REG_PRED);
+  OP(l, "row_exists", in, rows_left(l, to, "%thread"), "0");
+  if (!v->nt) OP(l, "store_f32", in, address, v->reg[0]);
+  for (int i = 0; v->nt && i + 3 < v->n; i += 4)
+    OP(l, "store_quad", in, address, ws_lower_int(l, i * 4L), v->reg[i], v->reg[i + 1], v->reg[i + 2], v->reg[i + 3]);
+}
+
 /* Registers to global memory by the owner of each element; of a row vector, by the first lane of its quad. */
 static void store_registers(struct lower *l, struct ws_act *a) {
   const struct ws_mem *to = a->to;
   struct tile v = ws_lower_value(l, a->value);
+  if (v.lane) {
+    store_lanes(l, to, &v);
+    return;
+  }
   if (v.packed && v.nt && v.nt % 4 == 0 && to->tensor->col_dim >= 0 && !to->tensor->dim[to->tensor->col_dim]) {
     store_quads(l, to, &v);
     return;
@@ -416,6 +445,23 @@ const char *ws_smem_acc_at(struct lower *l, const struct smem_acc *a, int row, i
   return a->reg[low];
 }
 
+/* A thread has the whole row: 16 bytes at a time, or its one value. */
+static void write_lanes(struct lower *l, const struct ws_mem *to, const struct tile *v) {
+  const struct frag_map *f = ws_frag_map(l, FRAG_LANES, to->buffer, 0);
+  long imm;
+  const char *slot = ws_slot_base(l, to, &imm), *reg[8];
+  for (int u = 0; u <= f->layout.mask; u++) reg[u] = ws_frag_address(l, f, slot, u);
+  if (!v->nt) {
+    OP(l, "st_shared_f32", reg[0], ws_lower_int(l, imm + ws_smem_unit(&f->layout, to->row0, 0)), v->reg[0]);
+    return;
+  }
+  long first = (long)to->col0 * ws_type_bits(to->buffer->type) / 128;
+  for (int i = 0; i + 3 < v->n; i += 4) {
+    long unit = first + i / 4, low = unit & f->layout.mask;
+    OP(l, "st_shared_v4", reg[low], ws_lower_int(l, imm + ws_smem_unit(&f->layout, to->row0, unit)), v->reg[i], v->reg[i + 1], v->reg[i + 2], v->reg[i + 3]);
+  }
+}
+
 static void write_f32(struct lower *l, const struct ws_mem *to, const struct tile *v) {
   struct smem_acc a = ws_smem_acc(l, to, !v->nt);
   const char *imm;
@@ -433,6 +479,11 @@ static void write_f32(struct lower *l, const struct ws_mem *to, const struct til
 
 void ws_lower_write(struct lower *l, struct ws_act *a) {
   const struct ws_mem *to = a->to;
+  if (to->space == WS_TMEM) {
+    struct tile t = ws_lower_value(l, a->value);
+    ws_lower_write_tmem(l, to, &t, a->opt.chunk);
+    return;
+  }
   unsigned bits = ws_type_bits(to->buffer->type);
   if (to->transposed || a->value->kind == WS_N_CONST || (bits != 16 && bits != 32) || (to->cols > 1 && (to->cols % 8 || !to->buffer->layout.units)) ||
       (to->cols == 1 && bits == 16)) {
@@ -440,7 +491,9 @@ void ws_lower_write(struct lower *l, struct ws_act *a) {
     return;
   }
   struct tile v = ws_lower_value(l, a->value);
-  if (bits == 16)
+  if (v.lane)
+    write_lanes(l, to, &v);
+  else if (bits == 16)
     write_pairs16(l, to, &v);
   else
     write_f32(l, to, &v);

@@ -9,7 +9,8 @@
  *   rows.c     row reductions, votes, masks, positions
  *   read.c     memory into registers
  *   uniform.c  values that all threads share: indices, lists, conditions
- *   product.c  mma.sync and its fragments;  wgmma.c  products of warpgroups and their descriptors
+ *   product.c  mma.sync and its fragments;  wgmma.c  products of warpgroups;  descriptor.c  operands in shared memory
+ *   tcgen05.c  tensor memory: products of one thread, loads and stores, allocation
  *   copy.c     global and shared memory by threads: cp.async, stores, writes;  tma.c  by TMA
  *   loop.c     work tiles, lists of blocks, copies of a loop body
  *
@@ -70,7 +71,7 @@ struct copy_map {
 /* Lane offsets of one way to read fragments from one layout. */
 struct frag_map {
   struct lifetime life;
-  enum frag_kind { FRAG_A, FRAG_B, FRAG_BT, FRAG_C, FRAG_C32, FRAG_ROWS } kind; /* C: accumulators of 16 or 32 bits; rows: vectors */
+  enum frag_kind { FRAG_A, FRAG_B, FRAG_BT, FRAG_C, FRAG_C32, FRAG_ROWS, FRAG_LANES } kind; /* C: accumulators of 16 or 32 bits; rows: vectors; lanes: a row a thread */
   struct ws_smem_layout layout;
   int warp_rows;
   const char *offset[8];           /* by the low bits of the unit */
@@ -149,6 +150,8 @@ struct lower {
   bool used[4];                    /* problem scalars that the code reads */
   int temp[WS_REG_CLASSES];        /* temporaries of the current statement */
   int hoisting;                    /* temporaries come from another name while hoisted code is written */
+  bool tmem;                       /* the program touches tensor memory */
+  int chunk;                       /* columns an instruction of the statement's reads; 0 = not given */
   bool one_role;
 };
 
@@ -187,6 +190,32 @@ void ws_lower_tma_load(struct lower *l, struct ws_act *a);
 void ws_lower_tma_store(struct lower *l, struct ws_act *a);
 void ws_lower_proxy_fence(struct lower *l, const struct ws_bufferm *b); /* behind what threads wrote to b */
 
+/* descriptor.c */
+enum { WS_KSTEP = 16 };
+struct operand {
+  const struct ws_mem *mem;
+  bool mn_major;
+  const char *low, *high;        /* registers or immediates: descriptor words of step 0 */
+};
+void ws_describe(struct lower *l, struct operand *o, bool rows);
+const char *ws_descriptor(struct lower *l, const struct operand *o, int k, int mi); /* a register: of k step k, m-tile mi */
+
+/* tcgen05.c */
+void ws_lower_tcgen05(struct lower *l, struct ws_act *a);
+void ws_lower_from_zero(struct lower *l, struct ws_act *a);   /* D = 0 in tensor memory */
+struct tile ws_lower_read_tmem(struct lower *l, const struct ws_mem *m, const struct tile *into, int chunk);
+void ws_lower_write_tmem(struct lower *l, const struct ws_mem *m, const struct tile *v, int chunk);
+void ws_lower_tmem_alloc(struct lower *l);                    /* at the start of the kernel, and at its end */
+void ws_lower_tmem_free(struct lower *l);
+void ws_lower_tmem_lanes(struct lower *l);                    /* at the start of a program */
+void ws_lower_fence_before(struct lower *l);                  /* in front of an arrival, behind a wait */
+void ws_lower_fence_after(struct lower *l);
+bool ws_program_uses_tmem(const struct ws_programm *p);
+bool ws_reads_tmem(const struct ws_node *x);
+bool ws_tmem_even(const struct ws_bufferm *b);                /* are elements and stages evenly spaced? */
+long ws_tmem_stage_step(const struct ws_bufferm *b);
+long ws_tmem_element_step(const struct ws_bufferm *b);
+
 /* wgmma.c */
 void ws_lower_wgmma(struct lower *l, struct ws_act *a);
 void ws_lower_await(struct lower *l, struct ws_act *a);
@@ -197,6 +226,7 @@ struct tile *ws_tile_of(struct lower *l, const struct ws_var *v);
 struct extent ws_extent(const struct lower *l, int rows, int cols, enum ws_layout lay);
 const char *ws_tile_element(const struct tile *t, int e, const struct extent *of); /* t broadcast to `of`: its element e */
 int ws_warp_rows(const struct lower *l, int rows);
+struct ws_list ws_register_lines(struct lower *l, const char *const *reg, int n); /* an operand list, sixteen a line */
 
 /* expr.c */
 void ws_lower_assign(struct lower *l, struct ws_acts *acts, size_t index);

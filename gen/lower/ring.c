@@ -93,12 +93,11 @@ static long empty_from_full(const struct ws_pipelinem *p) { return p->full_at >=
 
 static void wait_for(struct lower *l, const struct ws_act *a, struct bar_ref b, const char *phase) {
   const char *loop = ws_ptx_label(&l->px, "wait"), *p = ws_lower_temp(l, WS_REG_PRED), *imm = ws_lower_int(l, b.imm);
-  if (a->opt.poll != WS_POLL_LEADER || a->single) {
+  if (a->opt.poll != WS_POLL_LEADER || a->single)
     OP(l, "mbarrier_wait", loop, p, b.reg, imm, phase);
-    return;
-  }
-  const char *rest = ws_ptx_label(&l->px, "polled");
-  OP(l, "mbarrier_wait_leader", loop, p, b.reg, imm, phase, rest, ws_lane_first(l));
+  else
+    OP(l, "mbarrier_wait_leader", loop, p, b.reg, imm, phase, ws_ptx_label(&l->px, "polled"), ws_lane_first(l));
+  ws_lower_fence_after(l);
 }
 
 const char *ws_lane_first(struct lower *l) {
@@ -112,6 +111,11 @@ const char *ws_lane_first(struct lower *l) {
 
 static void arrive_at(struct lower *l, const struct ws_act *a, struct bar_ref b, enum ws_barrier_scope scope) {
   const char *guard = "", *imm = ws_lower_int(l, b.imm);
+  if (a->by == WS_BY_TCGEN05) { /* the products of this thread arrive when they are done */
+    OP(l, "tcgen05_commit", b.reg, imm);
+    return;
+  }
+  ws_lower_fence_before(l);
   if (!a->single && a->unit == WS_UNIT_WARP) {
     WS_OP0(&l->px, "sync_warp");
     guard = ws_fmt(l->arena, "@%s ", ws_lane_first(l));
@@ -139,15 +143,17 @@ static void name_slot(struct lower *l, const struct ws_act *a, const struct ring
   *h = (struct slot){"", ""};
   if (!r->stage) return;
   struct bar_ref bar = first_barrier(l, a);
-  const char *first = ws_lower_int(l, b->offset + (a->element_at ? 0 : (long)a->element * b->stages * b->bytes));
+  long each = b->tmem ? ws_tmem_stage_step(b) : b->bytes; /* in tensor memory slots are counted in columns */
+  const char *first = ws_lower_int(l, b->tmem ? b->column[a->element_at ? 0 : a->element * b->stages]
+                                              : b->offset + (a->element_at ? 0 : (long)a->element * b->stages * b->bytes));
   h->at = ws_lower_named(l, WS_REG_B32, "slot_%s", a->handle->name);
   h->bar = ws_lower_named(l, WS_REG_B32, "bar_%s", a->handle->name);
   if (a->element_at) {
     const char *d = ws_lower_temp(l, WS_REG_B32);
-    OP(l, "mad_s32", d, ws_uniform_int(l, a->element_at), ws_lower_int(l, b->stages * b->bytes), first);
+    OP(l, "mad_s32", d, ws_uniform_int(l, a->element_at), ws_lower_int(l, b->tmem ? ws_tmem_element_step(b) : b->stages * b->bytes), first);
     first = d;
   }
-  OP(l, "ring_slot", h->at, h->bar, r->stage, ws_lower_int(l, b->bytes), first, bar.reg, ws_lower_int(l, bar.imm));
+  OP(l, "ring_slot", h->at, h->bar, r->stage, ws_lower_int(l, each), first, bar.reg, ws_lower_int(l, bar.imm));
 }
 
 static struct bar_ref slot_barrier(struct lower *l, const struct ws_act *a, const struct ring_pos *r) {
@@ -190,10 +196,11 @@ void ws_lower_commit(struct lower *l, struct ws_act *a) {
     WS_OP0(&l->px, "cp_async_commit");
     return;
   }
-  const struct ring_pos *r = a->pipe->buffer->stages > 1 ? position(l, a, RING_COMMIT) : NULL;
+  int stages = a->pipe ? a->pipe->buffer->stages : a->barrier->stages;
+  const struct ring_pos *r = stages > 1 ? position(l, a, RING_COMMIT) : NULL;
   struct bar_ref b = r ? staged_barrier(l, a, r) : first_barrier(l, a);
-  arrive_at(l, a, b, a->pipe->full);
-  if (r) advance(l, r, a->pipe->buffer->stages);
+  arrive_at(l, a, b, a->pipe ? a->pipe->full : a->barrier->scope);
+  if (r) advance(l, r, stages);
 }
 
 static void wait_barrier(struct lower *l, struct ws_act *a) {

@@ -50,6 +50,9 @@ static void check_mem(struct scan *c, const struct ws_mem *m) {
   for (int k = 0; k < WS_MAX_DIMS; k++) given |= m->coord[k] != NULL;
   if (m->col_at && m->space != WS_GLOBAL) refuse(c, m->pos, "columns of shared memory that depend on the instance");
   if (m->peer) refuse(c, m->pos, "shared memory of the other CTA");
+  if (m->space == WS_TMEM && (m->rows != 128 || m->row0 || m->row_at)) refuse(c, m->pos, "a part of the lanes of tensor memory");
+  if (m->space == WS_TMEM && !ws_tmem_even(m->buffer)) refuse(c, m->pos, "a buffer in tensor memory whose elements or stages are not evenly spaced");
+  if (m->space == WS_TMEM && (long)m->col0 * ws_type_bits(m->buffer->type) % 32) refuse(c, m->pos, "a part of tensor memory that starts inside of a column");
   if (coords || given) refuse(c, m->pos, coords ? "a table or counter of i32" : "a tile by coordinates");
   if (m->space == WS_SMEM && (m->row0 % 8 || (m->col0 && (m->col0 % 8 || m->cols % 8)))) refuse(c, m->pos, "a part that starts inside of 8 rows or 8 columns");
   if (m->space == WS_GLOBAL && m->col0 % 8) refuse(c, m->pos, "a part that starts inside of 8 columns");
@@ -125,7 +128,7 @@ static bool reachable(enum ws_barrier_scope s) { return s == WS_SCOPE_CTA || s =
 static const char *ring_reason(const struct ws_schedule *s, const struct ws_act *a) {
   if (s->arch >= 90) {
     if (a->barrier) return a->barrier->named || (a->barrier->scope == WS_SCOPE_CTA && !a->barrier->manual) ? NULL : "a barrier of this scope, or by hand";
-    if (a->by == WS_BY_TCGEN05) return "a commit by products";
+    if (a->by == WS_BY_TCGEN05) return a->pipe && a->pipe->full != WS_SCOPE_CTA ? "a commit of this scope" : NULL;
     if (a->pipe->by == WS_BY_CP_ASYNC && a->element_at) return "a ring by cp.async whose element depends on the instance";
     return reachable(a->pipe->full) && reachable(a->pipe->empty) ? NULL : "a ring of this scope";
   }
@@ -148,6 +151,17 @@ static const char *wgmma_reason(const struct ws_schedule *s, const struct ws_pro
   return NULL;
 }
 
+static const char *tcgen05_reason(const struct ws_act *a) {
+  const struct ws_mem *m[] = {a->a_mem, a->b_mem};
+  for (int i = 0; i < 2; i++) {
+    if (m[i]->space == WS_SMEM && !m[i]->buffer->panel) return "an operand of tcgen05 whose rows are no panels of 32, 64 or 128 bytes";
+    if (ws_type_bits(m[i]->buffer->type) != 16) return "tcgen05 of this type";
+  }
+  if (a->a_mem->transposed && a->a_mem->space == WS_TMEM) return "a transposed left operand in tensor memory";
+  if (a->to->rows != 128 || a->to->buffer->type != WS_F32) return "an accumulator in tensor memory that is not 128 rows of f32";
+  return a->opt.descriptors_all ? "`descriptors=all`" : NULL;
+}
+
 static const char *act_reason(const struct scan *c, const struct ws_act *a) {
   const struct ws_schedule *sc = c->s;
   bool hopper = sc->arch >= 90;
@@ -164,6 +178,7 @@ static const char *act_reason(const struct scan *c, const struct ws_act *a) {
   case WS_S_ASSIGN: return a->handle && !hopper ? "a second name for a slot" : a->handle ? NULL : a->dst_part.given ? "an assignment to a part of a register tile" : NULL;
   case WS_S_PRODUCT:
     if (a->by == WS_BY_WGMMA) return wgmma_reason(sc, c->p, a);
+    if (a->by == WS_BY_TCGEN05) return tcgen05_reason(a);
     return a->a_mem && a->a_mem->transposed ? "a transposed left operand" : NULL;
   case WS_S_LOAD: return a->from->transposed || a->to->transposed ? "a transposing load" : NULL;
   case WS_S_STORE: case WS_S_WRITE: return a->to->transposed || (a->from && a->from->transposed) ? "a transposing store" : NULL;
@@ -171,9 +186,12 @@ static const char *act_reason(const struct scan *c, const struct ws_act *a) {
   }
 }
 
+/* Does the statement read or write tensor memory? */
+static bool tmem(const struct ws_act *a) { return (a->to && a->to->space == WS_TMEM) || (a->value && ws_reads_tmem(a->value)); }
+
 static const char *option_reason(const struct ws_act *a) {
   if (a->opt.poly) return "`poly`: exp2 on the FMA pipe";
-  if (a->opt.chunk) return "`chunk`";
+  if (a->opt.chunk && !tmem(a)) return "`chunk`";
   return a->opt.l2 ? "`l2`" : NULL;
 }
 
@@ -182,7 +200,7 @@ static void check_layout(struct scan *c, const struct ws_act *a) {
   if ((a->kind != WS_S_STORE && a->kind != WS_S_WRITE) || !a->value || a->value->kind == WS_N_CONST) return;
   enum ws_layout l = a->value->layout;
   if (a->value->cols == 1 && a->value->rows > 1 && a->value->type != WS_F32) refuse(c, a->value->pos, "moving a row vector of 16 bits to memory");
-  if (l != WS_L_ACC && l != WS_L_COPY) refuse(c, a->value->pos, ws_fmt(c->s->arena, "moving layout `%s` to memory", ws_layout_name(l)));
+  if (l != WS_L_ACC && l != WS_L_COPY && l != WS_L_LANE) refuse(c, a->value->pos, ws_fmt(c->s->arena, "moving layout `%s` to memory", ws_layout_name(l)));
 }
 
 static void check_act(void *ctx, struct ws_act *a) {
@@ -229,8 +247,9 @@ static void check_vars(struct scan *c) {
   for (size_t i = 0; i < c->p->nvars; i++) {
     const struct ws_var *v = c->p->vars[i];
     bool fits = (v->rows == 1 || v->rows % (16 * c->p->role->warps) == 0) && (v->cols == 1 || v->cols % 8 == 0);
-    if (v->layout == WS_L_LANE || (v->layout == WS_L_COPY && !fits))
-      refuse(c, v->pos, ws_fmt(c->s->arena, "`%s` [%d, %d] in layout `%s`, which has not the shape of accumulators", v->name, v->rows, v->cols, ws_layout_name(v->layout)));
+    bool lanes = v->rows == 1 || v->rows == 32 * c->p->role->warps;
+    if ((v->layout == WS_L_LANE && !lanes) || (v->layout == WS_L_COPY && !fits))
+      refuse(c, v->pos, ws_fmt(c->s->arena, "`%s` [%d, %d] in layout `%s`, which has not the shape of %s", v->name, v->rows, v->cols, ws_layout_name(v->layout), v->layout == WS_L_LANE ? "a row for each thread" : "accumulators"));
   }
 }
 

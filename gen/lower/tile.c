@@ -35,3 +35,14 @@ const char *ws_tile_element(const struct tile *t, int e, const struct extent *of
   if (t->nt) return t->reg[of->mt ? e / 4 % of->nt * 2 + e % 2 : e];   /* a column vector: by its column */
   return t->reg[0];
 }
+
+struct ws_list ws_register_lines(struct lower *l, const char *const *reg, int n) {
+  const char **cell = WS_NEW_N(l->arena, const char *, (size_t)(n + 15) / 16);
+  size_t lines = 0;
+  for (int i = 0; i < n; i += 16) {
+    struct ws_buf b = {.arena = l->arena};
+    for (int k = i; k < i + 16 && k < n; k++) ws_buf_printf(&b, "%s%s", reg[k], k + 1 < n ? k + 1 < i + 16 ? ", " : "," : "");
+    cell[lines++] = b.s;
+  }
+  return (struct ws_list){lines, 1, cell};
+}
