@@ -27,13 +27,6 @@ static const char *invalid_dims(const struct tmap *m) {
   return NULL;
 }
 
-/* Of the dense box in shared memory. */
-static uint64_t box_bytes(const struct tmap *m) {
-  uint64_t n = types[m->type].bytes;
-  for (int d = 0; d < m->rank; d++) n *= (m->box[d] + (m->step[d] ? m->step[d] : 1u) - 1) / (m->step[d] ? m->step[d] : 1u);
-  return n;
-}
-
 const char *ws_emu_tmap_invalid(const struct tmap *m) {
   static const uint32_t spans[] = {0, 32, 64, 128, 128, 128, 128};
   if (m->type >= NTYPES) return "the data type is unknown on this device";
@@ -52,7 +45,6 @@ const char *ws_emu_tmap_invalid(const struct tmap *m) {
   uint32_t inner = m->box[0] * types[m->type].bytes;
   if (!m->interleave && inner % 16) return "the box's inner bytes are no multiple of 16";
   if (!m->interleave && m->swizzle && inner > spans[m->swizzle]) return "the box's inner bytes do not fit the swizzle";
-  if (box_bytes(m) >= 1u << 18) return "the box has 2^18 bytes or more";
   return NULL;
 }
 
