@@ -187,7 +187,7 @@ static void know(struct eval *ev, const struct ws_node *x, struct tile t) {
 void ws_eval_prepare(struct eval *ev, const struct ws_node *x, bool top) {
   struct lower *l = ev->l;
   if (find(ev, x)) return;
-  bool computed = x->kind == WS_N_REDUCE || x->kind == WS_N_MASK || x->kind == WS_N_READ || x->kind == WS_N_ROWPOS || x->kind == WS_N_COLPOS;
+  bool computed = x->kind == WS_N_REDUCE || x->kind == WS_N_MASK || x->kind == WS_N_READ || x->kind == WS_N_ROWPOS || x->kind == WS_N_COLPOS || x->kind == WS_N_PART;
   if (!computed && x->kind != WS_N_OP) return;
   if (x->type == WS_BOOL || (!computed && (top || extent_of(l, x).n == ev->ext.n))) {
     for (int i = 0; i < x->n; i++) ws_eval_prepare(ev, x->arg[i], false);
@@ -239,9 +239,16 @@ struct tile ws_lower_operand(struct lower *l, struct ws_node *x, const char *nam
   return value_into(l, x, &t);
 }
 
+/* Part of a tile: some of its registers. */
+static struct tile part_of(struct lower *l, struct ws_node *x) {
+  struct tile full = ws_lower_value(l, x->arg[0]);
+  return ws_tile_part(l, &full, ws_part_first(&x->part, x->arg[0]->cols), x->cols);
+}
+
 struct tile ws_lower_value(struct lower *l, struct ws_node *x) {
   x = ws_rewritten(l, x);
   if (x->kind == WS_N_VAR) return *ws_tile_of(l, x->var);
+  if (x->kind == WS_N_PART) return part_of(l, x);
   if (x->kind == WS_N_REDUCE) return ws_lower_reduce(l, x);
   return value_into(l, x, NULL);
 }
@@ -287,6 +294,11 @@ void ws_lower_assign(struct lower *l, struct ws_acts *acts, size_t index) {
   struct ws_act *a = &acts->act[index];
   struct ws_node *x = ws_rewritten(l, a->value);
   struct tile *t = &l->var[a->dst->index];
+  if (a->dst_part.given) {
+    struct tile whole = *ws_tile_of(l, a->dst), some = ws_tile_part(l, &whole, ws_part_first(&a->dst_part, a->dst->cols), ws_part_cols(&a->dst_part, a->dst->cols));
+    value_into(l, x, &some);
+    return;
+  }
   if (x->kind == WS_N_VAR && renames(l, acts, index, a->dst, x->var)) {
     *t = *ws_tile_of(l, x->var);
     ws_lower_note(l, "no instruction: %s is %s here", a->dst->name, x->var->name);

@@ -226,6 +226,9 @@ struct tile *ws_tile_of(struct lower *l, const struct ws_var *v);
 struct extent ws_extent(const struct lower *l, int rows, int cols, enum ws_layout lay);
 const char *ws_tile_element(const struct tile *t, int e, const struct extent *of); /* t broadcast to `of`: its element e */
 int ws_warp_rows(const struct lower *l, int rows);
+struct tile ws_tile_part(struct lower *l, const struct tile *full, int first, int cols);
+int ws_part_first(const struct ws_part *p, int extent); /* its first row or column */
+static inline int ws_part_cols(const struct ws_part *p, int extent) { return p->of ? extent / p->of : p->last - p->first + 1; }
 struct ws_list ws_register_lines(struct lower *l, const char *const *reg, int n); /* an operand list, sixteen a line */
 
 /* expr.c */

@@ -16,9 +16,16 @@ static void refuse(struct scan *c, struct ws_pos pos, const char *what) {
 
 /* --- expressions --- */
 
+/* Columns of a register tile that are whole registers. */
+static const char *part_reason(const struct ws_part *p, int extent, int cols, enum ws_layout lay, enum ws_type t) {
+  int first = ws_part_first(p, extent), unit = lay == WS_L_LANE ? ws_type_bits(t) == 16 ? 2 : 1 : 8;
+  if (!p->cols) return "rows of a register tile";
+  return first % unit || cols % unit ? "a part of a register tile that starts or ends inside of a register" : NULL;
+}
+
 static const char *node_reason(const struct ws_node *x) {
   switch (x->kind) {
-  case WS_N_PART: return "a part of a register tile";
+  case WS_N_PART: return part_reason(&x->part, x->arg[0]->cols, x->cols, x->layout, x->type);
   case WS_N_COORD: return "a coordinate of the work tile";
   case WS_N_QUERY: return "a function of the work tile";
   case WS_N_OP:
@@ -175,7 +182,7 @@ static const char *act_reason(const struct scan *c, const struct ws_act *a) {
   case WS_S_COPY: return "`copy`";
   case WS_S_REDUCE: return "`reduce`";
   case WS_S_ASSIGN2: return "a read with two results";
-  case WS_S_ASSIGN: return a->handle && !hopper ? "a second name for a slot" : a->handle ? NULL : a->dst_part.given ? "an assignment to a part of a register tile" : NULL;
+  case WS_S_ASSIGN: return a->handle && !hopper ? "a second name for a slot" : a->handle || !a->dst_part.given ? NULL : part_reason(&a->dst_part, a->dst->cols, ws_part_cols(&a->dst_part, a->dst->cols), a->dst->layout, a->dst->type);
   case WS_S_PRODUCT:
     if (a->by == WS_BY_WGMMA) return wgmma_reason(sc, c->p, a);
     if (a->by == WS_BY_TCGEN05) return tcgen05_reason(a);

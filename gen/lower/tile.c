@@ -36,6 +36,20 @@ const char *ws_tile_element(const struct tile *t, int e, const struct extent *of
   return t->reg[0];
 }
 
+int ws_part_first(const struct ws_part *p, int extent) { return p->of ? extent / p->of * p->index : p->first; }
+
+/* Columns of a tile: the registers that hold them. first and cols are multiples of 8 in layout acc, of 2 where pairs are packed. */
+struct tile ws_tile_part(struct lower *l, const struct tile *full, int first, int cols) {
+  struct tile t = *full;
+  int per = full->packed ? 2 : 1, from = full->lane ? first : first / 8 * 4, each = full->lane ? full->nt : full->nt * 4, n = full->lane ? cols : cols / 8 * 4;
+  int blocks = full->lane ? 1 : full->mt;
+  t.nt = full->lane ? cols : cols / 8, t.n = blocks * n / per;
+  t.reg = WS_NEW_N(l->arena, const char *, t.n);
+  for (int b = 0, k = 0; b < blocks; b++)
+    for (int e = 0; e < n / per; e++) t.reg[k++] = full->reg[(b * each + from) / per + e];
+  return t;
+}
+
 struct ws_list ws_register_lines(struct lower *l, const char *const *reg, int n) {
   const char **cell = WS_NEW_N(l->arena, const char *, (size_t)(n + 15) / 16);
   size_t lines = 0;
