@@ -96,6 +96,20 @@ static const char *rounded_down(struct eval *ev, const struct ws_node *x, int e,
   return d;
 }
 
+/* exp2 with `poly`: of every `period` columns the last `poly` are computed on the FMA pipe, from the start-th group of 32 columns
+ * to the last but one (FlashAttention-4, section 3: software emulation of the exponential). */
+static bool on_fma_pipe(const struct lower *l, const struct extent *x, int e) {
+  const struct ws_options *o = &l->act->opt;
+  if (!o->poly || !x->nt) return false;
+  int all = l->act->dst->cols, column = ws_column(x, e) + (l->act->dst_part.given ? ws_part_first(&l->act->dst_part, all) : 0);
+  return column / 32 >= o->start && column / 32 < all / 32 - 1 && column % o->period >= o->period - o->poly;
+}
+
+static const char *exp2_poly(struct lower *l, const char *d, const char *x) {
+  OP(l, "exp2_poly", d, x, ws_lower_temp(l, WS_REG_F32), ws_lower_temp(l, WS_REG_F32), ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B32));
+  return d;
+}
+
 static const char *operation(struct eval *ev, const struct ws_node *x, int e, enum ws_type t, const char *d) {
   struct lower *l = ev->l;
   const char *arg[3] = {0};
@@ -117,6 +131,7 @@ static const char *operation(struct eval *ev, const struct ws_node *x, int e, en
   }
   if (t == WS_I32 && (x->fn == WS_F_MOD || x->fn == WS_F_FLOOR)) return rounded_down(ev, x, e, d);
   if (x->fn == WS_F_CAST) return ws_eval_element(ev, x->arg[0], e, WS_F32, d);
+  if (x->fn == WS_F_EXP2 && on_fma_pipe(l, &ev->ext, e)) return exp2_poly(l, d, ws_eval_element(ev, x->arg[0], e, WS_F32, NULL));
   const char *name = t == WS_I32 ? simple_s32[x->fn] : simple[x->fn];
   if (!name) {
     ws_error(l->diags, x->pos, "not-lowered", "`%s` of %s: not lowered for %s", ws_fn_name(x->fn), t == WS_I32 ? "integers" : "numbers", l->s->target);

@@ -151,7 +151,7 @@ struct lower {
   int temp[WS_REG_CLASSES];        /* temporaries of the current statement */
   int hoisting;                    /* temporaries come from another name while hoisted code is written */
   bool tmem;                       /* the program touches tensor memory */
-  int chunk;                       /* columns an instruction of the statement's reads; 0 = not given */
+  const struct ws_act *act;        /* the statement that is lowered */
   bool one_role;
 };
 
