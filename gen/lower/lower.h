@@ -3,7 +3,7 @@
  *   supported.c  what is refused, all of it before anything is lowered
  *   lower.c    statements in order
  *   kernel.c   the kernel around them: parameters, roles, barriers, manifest facts
- *   ring.c     slots of rings, mbarriers, named barriers
+ *   ring.c     slots of rings, mbarriers, named barriers;  watchdog.c  waits at mbarriers
  *   tile.c     register tiles: which register holds which element
  *   expr.c     elementwise expressions; eval.h says how
  *   rows.c     row reductions, votes, masks, positions
@@ -140,6 +140,7 @@ struct lower {
   struct keep maps, frags, pointers; /* struct copy_map, frag_map, pointer */
   const char **names;              /* used by ws_lower_unique */
   size_t nnames, names_cap;
+  const char *tile, *block;        /* registers: the work tile, the block of the innermost loop over a list; NULL outside of them */
   int depth;                       /* loops over blocks around the current statement */
   int votes;                       /* votes around it: rarely taken, so what it needs is computed in place */
   struct iter_state {              /* by loop variable */
@@ -173,6 +174,14 @@ bool ws_lower_in_loop(struct lower *l, const struct ws_tensor *t, const struct w
 void ws_lower_note(struct lower *l, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* a comment inside a block */
 const char *ws_lower_unique(struct lower *l, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* a register name not used yet */
 void ws_lower_guide(struct lower *l, const char *path);                                       /* guide.c */
+
+/* watchdog.c: waits at mbarriers, with or without a bound in time */
+struct bar_ref {                   /* [reg + imm] */
+  const char *reg;
+  long imm;
+};
+void ws_lower_wait_at(struct lower *l, const struct ws_act *a, struct bar_ref b, const char *phase);
+void ws_lower_role_name(struct lower *l, const struct ws_programm *p); /* a comment that a report looks for */
 
 /* ring.c */
 void ws_lower_acquire(struct lower *l, struct ws_act *a);

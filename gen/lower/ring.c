@@ -67,11 +67,6 @@ static void advance(struct lower *l, const struct ring_pos *r, int stages) {
 
 /* --- mbarriers --- */
 
-struct bar_ref {                 /* [reg + imm] */
-  const char *reg;
-  long imm;
-};
-
 /* The first mbarrier of a place: the full one of a ring that has it. */
 static struct bar_ref first_barrier(struct lower *l, const struct ws_act *a) {
   struct bar_ref b = {"%smem", barrier_at(a)};
@@ -90,15 +85,6 @@ static struct bar_ref staged_barrier(struct lower *l, const struct ws_act *a, co
 }
 
 static long empty_from_full(const struct ws_pipelinem *p) { return p->full_at >= 0 ? p->empty_at - p->full_at : 0; }
-
-static void wait_for(struct lower *l, const struct ws_act *a, struct bar_ref b, const char *phase) {
-  const char *loop = ws_ptx_label(&l->px, "wait"), *p = ws_lower_temp(l, WS_REG_PRED), *imm = ws_lower_int(l, b.imm);
-  if (a->opt.poll != WS_POLL_LEADER || a->single)
-    OP(l, "mbarrier_wait", loop, p, b.reg, imm, phase);
-  else
-    OP(l, "mbarrier_wait_leader", loop, p, b.reg, imm, phase, ws_ptx_label(&l->px, "polled"), ws_lane_first(l));
-  ws_lower_fence_after(l);
-}
 
 const char *ws_lane_first(struct lower *l) {
   if (l->lane_first) return l->lane_first;
@@ -185,7 +171,7 @@ void ws_lower_acquire(struct lower *l, struct ws_act *a) {
   const struct ring_pos *r = position(l, a, RING_FILL);
   name_slot(l, a, r);
   struct bar_ref b = slot_barrier(l, a, r);
-  if (!p->no_empty) wait_for(l, a, (struct bar_ref){b.reg, b.imm + empty_from_full(p)}, r->phase);
+  if (!p->no_empty) ws_lower_wait_at(l, a, (struct bar_ref){b.reg, b.imm + empty_from_full(p)}, r->phase);
   if (p->by == WS_BY_TMA) OP(l, "mbarrier_expect", b.reg, ws_lower_int(l, b.imm), ws_lower_int(l, a->bytes));
   if (p->no_empty && p->by != WS_BY_TMA) ws_lower_note(l, "no waiting: other synchronisation orders the reuse");
   advance(l, r, p->buffer->stages);
@@ -205,7 +191,7 @@ void ws_lower_commit(struct lower *l, struct ws_act *a) {
 
 static void wait_barrier(struct lower *l, struct ws_act *a) {
   const struct ring_pos *r = position(l, a, RING_DRAIN);
-  wait_for(l, a, staged_barrier(l, a, r), r->phase);
+  ws_lower_wait_at(l, a, staged_barrier(l, a, r), r->phase);
   advance(l, r, a->barrier->stages);
 }
 
@@ -221,7 +207,7 @@ void ws_lower_wait(struct lower *l, struct ws_act *a) {
   }
   const struct ring_pos *r = position(l, a, RING_DRAIN);
   name_slot(l, a, r);
-  wait_for(l, a, slot_barrier(l, a, r), r->phase);
+  ws_lower_wait_at(l, a, slot_barrier(l, a, r), r->phase);
   advance(l, r, a->pipe->buffer->stages);
 }
 
