@@ -5,7 +5,7 @@
  *   kernel.c   the kernel around them: parameters, roles, barriers, manifest facts
  *   ring.c     slots of rings, mbarriers, named barriers
  *   tile.c     register tiles: which register holds which element
- *   expr.c     elementwise expressions; eval.h says how
+ *   expr.c     elementwise expressions; eval.h says how;  part.c  parts of tiles
  *   rows.c     row reductions, votes, masks, positions
  *   read.c     memory into registers
  *   uniform.c  values that all threads share: indices, lists, conditions
@@ -226,6 +226,7 @@ struct tile *ws_tile_of(struct lower *l, const struct ws_var *v);
 struct extent ws_extent(const struct lower *l, int rows, int cols, enum ws_layout lay);
 const char *ws_tile_element(const struct tile *t, int e, const struct extent *of); /* t broadcast to `of`: its element e */
 int ws_warp_rows(const struct lower *l, int rows);
+enum ws_reg_class ws_reg_class(enum ws_type t);  /* of one element, or of a pair of 16 bits */
 struct ws_list ws_register_lines(struct lower *l, const char *const *reg, int n); /* an operand list, sixteen a line */
 
 /* expr.c */

@@ -16,19 +16,30 @@ static void refuse(struct scan *c, struct ws_pos pos, const char *what) {
 
 /* --- expressions --- */
 
-static const char *node_reason(const struct ws_node *x) {
+/* A part is whole registers: eight columns of an accumulator, a pair of 16 bits of a thread's row. */
+static const char *part_reason(const struct ws_node *x, int cols, int first) {
+  int step = x->layout != WS_L_LANE ? 8 : ws_type_bits(x->type) == 16 ? 2 : 1;
+  return cols % step || first % step ? ws_type_bits(x->type) == 16 && step == 2 ? "a part of an odd number of 16-bit columns" : "a part that is no multiple of 8 columns" : NULL;
+}
+
+static const char *column_reason(const struct ws_programm *p, const struct ws_node *a) {
+  if (a->rows == 1) return "a reduction of what has one value a column already";
+  if (a->layout == WS_L_LANE) return "a reduction along columns of layout `lane`, whose rows lie in different threads";
+  return p->role->warps > 1 ? "a reduction along columns whose rows are split over several warps (one warp, or `write`, `sync` and `read`)" : NULL;
+}
+
+static const char *node_reason(const struct ws_programm *p, const struct ws_node *x) {
   switch (x->kind) {
-  case WS_N_PART: return "a part of a register tile";
+  case WS_N_PART: return part_reason(x->arg[0], x->cols, x->part.of ? 0 : x->part.first);
   case WS_N_COORD: return "a coordinate of the work tile";
   case WS_N_QUERY: return "a function of the work tile";
   case WS_N_OP:
     if (x->fn != WS_F_CAST) return NULL;
     if (ws_type_bits(x->arg[0]->type) < 32) return "16-bit values in arithmetic";
     return x->type == WS_F32 || x->type == WS_F16 || x->type == WS_BF16 ? NULL : "a cast to this type";
-  case WS_N_VAR: return x->type == WS_BOOL ? "a condition that is kept in a name" : NULL;
   case WS_N_REDUCE:
     if (x->fn >= WS_F_ROWMAX && x->fn <= WS_F_ROWPART && x->arg[0]->cols == 1) return "a reduction of what has one value a row already";
-    return x->fn == WS_F_COLMAX || x->fn == WS_F_COLSUM ? "a reduction along columns" : NULL;
+    return x->fn == WS_F_COLMAX || x->fn == WS_F_COLSUM ? column_reason(p, x->arg[0]) : NULL;
   default: return NULL;
   }
 }
@@ -37,7 +48,7 @@ static void check_mem(struct scan *c, const struct ws_mem *m);
 
 static void check_node(struct scan *c, const struct ws_node *x) {
   if (!x) return;
-  const char *why = node_reason(x);
+  const char *why = node_reason(c->p, x);
   if (why) refuse(c, x->pos, why);
   check_mem(c, x->mem);
   check_mem(c, x->mem2);
@@ -121,6 +132,11 @@ static bool half_step(const struct ws_mem *m, bool along_rows) {
   return n != all && first % 8 == 0 && (n % 16 || first % 16);
 }
 
+static bool half_step_registers(const struct ws_node *x) {
+  if (x->kind == WS_N_PART) return x->cols % 16 || (!x->part.of && x->part.first % 16);
+  return x->kind == WS_N_OP && x->n && half_step_registers(x->arg[0]);
+}
+
 /* --- statements --- */
 
 static bool reachable(enum ws_barrier_scope s) { return s == WS_SCOPE_CTA || s == WS_SCOPE_PAIR; }
@@ -175,7 +191,7 @@ static const char *act_reason(const struct scan *c, const struct ws_act *a) {
   case WS_S_COPY: return "`copy`";
   case WS_S_REDUCE: return "`reduce`";
   case WS_S_ASSIGN2: return "a read with two results";
-  case WS_S_ASSIGN: return a->handle && !hopper ? "a second name for a slot" : a->handle ? NULL : a->dst_part.given ? "an assignment to a part of a register tile" : NULL;
+  case WS_S_ASSIGN: return a->handle && !hopper ? "a second name for a slot" : a->handle || !a->dst_part.given ? NULL : part_reason(&(struct ws_node){.layout = a->dst->layout, .type = a->dst->type}, a->dst->cols / a->dst_part.of, 0);
   case WS_S_PRODUCT:
     if (a->by == WS_BY_WGMMA) return wgmma_reason(sc, c->p, a);
     if (a->by == WS_BY_TCGEN05) return tcgen05_reason(a);
@@ -199,6 +215,7 @@ static const char *option_reason(const struct ws_act *a) {
 static void check_layout(struct scan *c, const struct ws_act *a) {
   if ((a->kind != WS_S_STORE && a->kind != WS_S_WRITE) || !a->value || a->value->kind == WS_N_CONST) return;
   enum ws_layout l = a->value->layout;
+  if (a->value->rows == 1 && a->value->cols > 1) refuse(c, a->value->pos, "moving a column vector to memory");
   if (a->value->cols == 1 && a->value->rows > 1 && a->value->type != WS_F32) refuse(c, a->value->pos, "moving a row vector of 16 bits to memory");
   if (l != WS_L_ACC && l != WS_L_COPY && l != WS_L_LANE) refuse(c, a->value->pos, ws_fmt(c->s->arena, "moving layout `%s` to memory", ws_layout_name(l)));
 }
@@ -213,6 +230,7 @@ static void check_act(void *ctx, struct ws_act *a) {
   if (a->kind == WS_S_PRODUCT && half_step(a->a_mem, false)) refuse(c, a->a_mem->pos, "a product over a part that is no multiple of 16");
   if (a->kind == WS_S_PRODUCT && a->b_mem && half_step(a->b_mem, !a->b_mem->transposed))
     refuse(c, a->b_mem->pos, "a product over a part that is no multiple of 16");
+  if (a->kind == WS_S_PRODUCT && a->a && half_step_registers(a->a)) refuse(c, a->a->pos, "a product over a part that is no multiple of 16");
   if (a->kind == WS_S_STORE && a->to && a->to->tensor && ws_type_bits(a->to->tensor->type) == 8) refuse(c, a->src->pos, "a store of 8-bit elements");
   if (!why) check_layout(c, a);
   check_node(c, a->value);

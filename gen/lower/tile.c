@@ -18,7 +18,7 @@ struct tile ws_tile_make(struct lower *l, const char *name, int rows, int cols, 
   struct extent ex = ws_extent(l, rows, cols, lay);
   struct tile x = {.mt = ex.mt, .nt = ex.nt, .n = ex.n, .packed = ws_type_bits(t) == 16, .lane = ex.lane};
   if (x.packed) x.n = (x.n + 1) / 2;
-  x.reg = ws_ptx_regs(&l->px, t == WS_F32 ? WS_REG_F32 : WS_REG_B32, name, (size_t)x.n);
+  x.reg = ws_ptx_regs(&l->px, ws_reg_class(t), name, (size_t)x.n);
   return x;
 }
 
@@ -35,6 +35,8 @@ const char *ws_tile_element(const struct tile *t, int e, const struct extent *of
   if (t->nt) return t->reg[of->mt ? e / 4 % of->nt * 2 + e % 2 : e];   /* a column vector: by its column */
   return t->reg[0];
 }
+
+enum ws_reg_class ws_reg_class(enum ws_type t) { return t == WS_F32 ? WS_REG_F32 : t == WS_BOOL ? WS_REG_PRED : WS_REG_B32; }
 
 struct ws_list ws_register_lines(struct lower *l, const char *const *reg, int n) {
   const char **cell = WS_NEW_N(l->arena, const char *, (size_t)(n + 15) / 16);
