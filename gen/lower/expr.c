@@ -102,6 +102,18 @@ static const char *rounded_down(struct eval *ev, const struct ws_node *x, int e,
   return d;
 }
 
+/* Is this column's exp2 one for the FMA pipe (with poly=...)? Columns are counted as a thread has them: all of its row in layout
+ * `lane`, two of eight in an accumulator. The first groups of 32 columns, up to `start`, and the last one are left out. */
+static bool on_fma_pipe(const struct eval *ev, int e) {
+  const struct fma_columns *f = &ev->l->fma;
+  if (!f->poly || !ev->ext.nt || (!ev->ext.lane && !ev->ext.mt)) return false;
+  bool lane = ev->ext.lane;
+  int in_part = lane ? e : e / 4 % ev->ext.nt * 8, cols = lane ? ev->ext.nt : ev->ext.nt * 8;
+  int group = (f->first + in_part) / 32, groups = ((f->cols > cols ? f->cols : cols) + 31) / 32;
+  int k = lane ? f->first + e : (f->first + in_part) / 4 + e % 2; /* among this thread's columns */
+  return k % f->period >= f->period - f->poly && group >= f->start && group < groups - 1;
+}
+
 static const char *operation(struct eval *ev, const struct ws_node *x, int e, enum ws_type t, const char *d) {
   struct lower *l = ev->l;
   const char *arg[3] = {0};
@@ -119,6 +131,11 @@ static const char *operation(struct eval *ev, const struct ws_node *x, int e, en
   }
   if (x->fn == WS_F_DIV && is_const(x->arg[0], 1)) {
     OP(l, "rcp_f32", d, ws_eval_element(ev, x->arg[1], e, WS_F32, NULL));
+    return d;
+  }
+  if (x->fn == WS_F_EXP2 && on_fma_pipe(ev, e)) {
+    const char *a = ws_eval_element(ev, x->arg[0], e, WS_F32, NULL);
+    OP(l, "exp2_poly", d, a, ws_lower_temp(l, WS_REG_F32), ws_lower_temp(l, WS_REG_F32), ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B32));
     return d;
   }
   if (t == WS_I32 && (x->fn == WS_F_MOD || x->fn == WS_F_FLOOR)) return rounded_down(ev, x, e, d);
@@ -316,6 +333,8 @@ void ws_lower_assign(struct lower *l, struct ws_acts *acts, size_t index) {
   struct ws_act *a = &acts->act[index];
   struct ws_node *x = ws_rewritten(l, a->value);
   struct tile *t = &l->var[a->dst->index];
+  int part = a->dst_part.given ? a->dst->cols / a->dst_part.of * a->dst_part.index : 0;
+  l->fma = (struct fma_columns){a->opt.poly, a->opt.period, a->opt.start, part, a->dst->cols};
   if (a->dst_part.given) {
     assign_part(l, a, x);
     return;

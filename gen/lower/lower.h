@@ -141,6 +141,10 @@ struct lower {
   const char **names;              /* used by ws_lower_unique */
   size_t nnames, names_cap;
   int depth;                       /* loops over blocks around the current statement */
+  struct fma_columns {               /* exp2 of this statement: these columns of a tile go to the FMA pipe */
+    int poly, period, start;       /* as in struct ws_options */
+    int first, cols;               /* first column of the part that is assigned; columns of the whole tile */
+  } fma;
   int votes;                       /* votes around it: rarely taken, so what it needs is computed in place */
   struct iter_state {              /* by loop variable */
     const char *index;             /* register: block number */

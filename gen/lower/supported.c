@@ -206,7 +206,6 @@ static const char *act_reason(const struct scan *c, const struct ws_act *a) {
 static bool tmem(const struct ws_act *a) { return (a->to && a->to->space == WS_TMEM) || (a->value && ws_reads_tmem(a->value)); }
 
 static const char *option_reason(const struct ws_act *a) {
-  if (a->opt.poly) return "`poly`: exp2 on the FMA pipe";
   if (a->opt.chunk && !tmem(a)) return "`chunk`";
   return a->opt.l2 ? "`l2`" : NULL;
 }
