@@ -275,7 +275,7 @@ struct acc_access ws_acc_access(struct lower *l, const struct ws_mem *m, bool ve
 const char *ws_acc_row(struct lower *l, int warp_rows);            /* first row of this lane in an accumulator */
 
 /* loop.c */
-static inline bool ws_sorts_longest(const struct ws_schedule *s) { return s->arch >= 90 && s->sort_longest && s->tile_rows && (s->causal || s->window); }
+static inline bool ws_sorts_longest(const struct ws_schedule *s) { return (s->arch >= 90 || s->persistent) && s->sort_longest && s->tile_rows && (s->causal || s->window); }
 void ws_lower_for(struct lower *l, struct ws_act *a);
 /* from: the block that queries(t, j) is seen from, else NULL. */
 struct list_bounds ws_list_bounds(struct lower *l, const struct ws_problem_list *list, const struct ws_node *from);

@@ -91,12 +91,15 @@ static struct bar_ref staged_barrier(struct lower *l, const struct ws_act *a, co
 
 static long empty_from_full(const struct ws_pipelinem *p) { return p->full_at >= 0 ? p->empty_at - p->full_at : 0; }
 
+/* sm_80 has the older forms. */
+static const char *form(struct lower *l, const char *template) { return l->s->arch >= 90 ? template : ws_fmt(l->arena, "%s_sm80", template); }
+
 static void wait_for(struct lower *l, const struct ws_act *a, struct bar_ref b, const char *phase) {
   const char *loop = ws_ptx_label(&l->px, "wait"), *p = ws_lower_temp(l, WS_REG_PRED), *imm = ws_lower_int(l, b.imm);
   if (a->opt.poll != WS_POLL_LEADER || a->single)
-    OP(l, "mbarrier_wait", loop, p, b.reg, imm, phase);
+    OP(l, form(l, "mbarrier_wait"), loop, p, b.reg, imm, phase);
   else
-    OP(l, "mbarrier_wait_leader", loop, p, b.reg, imm, phase, ws_ptx_label(&l->px, "polled"), ws_lane_first(l));
+    OP(l, form(l, "mbarrier_wait_leader"), loop, p, b.reg, imm, phase, ws_ptx_label(&l->px, "polled"), ws_lane_first(l));
   ws_lower_fence_after(l);
 }
 
@@ -125,7 +128,7 @@ static void arrive_at(struct lower *l, const struct ws_act *a, struct bar_ref b,
     guard = ws_fmt(l->arena, "@%s ", p);
   }
   if (scope == WS_SCOPE_CTA) {
-    OP(l, "mbarrier_arrive", guard, b.reg, imm);
+    OP(l, form(l, "mbarrier_arrive"), guard, b.reg, imm);
     return;
   }
   for (int rank = 0; rank < 2; rank++) /* pair: an arrival at both CTAs; peer: at the other one */
@@ -259,7 +262,7 @@ static void init_side(struct lower *l, const char *what, long at, const int *cou
   for (int e = 0; e < elements; e++)
     for (int k = 0; k < stages; k++) {
       if (e == 0 && k == 0) ws_lower_note(l, "%s", what);
-      OP(l, "mbarrier_init", ws_lower_int(l, at + 8L * (e * stages + k)), ws_lower_int(l, count[e]));
+      OP(l, form(l, "mbarrier_init"), ws_lower_int(l, at + 8L * (e * stages + k)), ws_lower_int(l, count[e]));
     }
 }
 
@@ -276,7 +279,7 @@ void ws_lower_barriers(struct lower *l) {
   }
   for (int i = 0; i < s->nbarriers; i++)
     if (!s->barriers[i].named) init_side(l, s->barriers[i].name, s->barriers[i].at, s->barriers[i].arrivals, s->barriers[i].count, s->barriers[i].stages);
-  WS_OP0(&l->px, "mbarrier_init_fence");
+  if (s->arch >= 90) WS_OP0(&l->px, "mbarrier_init_fence"); /* before that only this CTA looks at them: the barrier below is enough */
   OP(l, "label", skip);
   WS_OP0(&l->px, s->pair ? "sync_cluster" : "sync_cta");
 }

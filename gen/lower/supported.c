@@ -148,10 +148,10 @@ static const char *ring_reason(const struct ws_schedule *s, const struct ws_act 
     if (a->pipe->by == WS_BY_CP_ASYNC && a->element_at) return "a ring by cp.async whose element depends on the instance";
     return reachable(a->pipe->full) && reachable(a->pipe->empty) ? NULL : "a ring of this scope";
   }
-  if (a->barrier) return a->barrier->named ? NULL : "an mbarrier";
-  if (a->element_at) return "an element that depends on the instance";
-  if (a->pipe->by == WS_BY_THREADS) return "a pipeline filled by threads";
-  return a->pipe->by == WS_BY_TMA ? "a pipeline filled by TMA" : NULL;
+  if (a->barrier) return a->barrier->named || (a->barrier->scope == WS_SCOPE_CTA && !a->barrier->manual) ? NULL : "a barrier of this scope, or by hand";
+  if (a->pipe->by == WS_BY_CP_ASYNC && a->element_at) return "a ring by cp.async whose element depends on the instance";
+  if (a->pipe->full != WS_SCOPE_CTA || a->pipe->empty != WS_SCOPE_CTA) return "a ring of this scope: clusters exist from sm_90 on";
+  return a->pipe->by == WS_BY_TMA ? "a pipeline filled by TMA, which exists from sm_90 on" : NULL;
 }
 
 /* wgmma reads swizzled panels, and has 64 rows for each warpgroup. */
@@ -186,12 +186,12 @@ static const char *act_reason(const struct scan *c, const struct ws_act *a) {
   case WS_S_ARRIVE: return a->barrier ? ring_reason(sc, a) : "a counter in global memory";
   case WS_S_WAIT_EQ: return "a counter in global memory";
   case WS_S_WAIT_PHASE: case WS_S_ARRIVE_EXPECT: case WS_S_INIT: case WS_S_INVAL: case WS_S_FENCE: return "an explicit form";
-  case WS_S_ONE_THREAD: return hopper ? NULL : "a one-thread block";
-  case WS_S_AWAIT: return hopper ? NULL : "`await`";
+  case WS_S_ONE_THREAD: return NULL;
+  case WS_S_AWAIT: return hopper ? NULL : "`await`: the products of mma.sync are done when the next instruction starts";
   case WS_S_COPY: return "`copy`";
   case WS_S_REDUCE: return "`reduce`";
   case WS_S_ASSIGN2: return "a read with two results";
-  case WS_S_ASSIGN: return a->handle && !hopper ? "a second name for a slot" : a->handle || !a->dst_part.given ? NULL : part_reason(&(struct ws_node){.layout = a->dst->layout, .type = a->dst->type}, a->dst->cols / a->dst_part.of, 0);
+  case WS_S_ASSIGN: return a->handle || !a->dst_part.given ? NULL : part_reason(&(struct ws_node){.layout = a->dst->layout, .type = a->dst->type}, a->dst->cols / a->dst_part.of, 0);
   case WS_S_PRODUCT:
     if (a->by == WS_BY_WGMMA) return wgmma_reason(sc, c->p, a);
     if (a->by == WS_BY_TCGEN05) return tcgen05_reason(a);
@@ -246,7 +246,6 @@ static void check_roles(struct scan *c) {
   for (int i = 0; i < c->s->nroles; i++) {
     const struct ws_rolem *r = &c->s->roles[i];
     if (c->s->arch >= 90) continue;
-    if (r->one_thread) refuse(c, r->decl->name.pos, ws_fmt(c->s->arena, "role `%s`: roles of one thread", r->name));
     if (r->registers) refuse(c, r->decl->registers->pos, "`registers`, which setmaxnreg sets from sm_90 on");
   }
 }
@@ -274,17 +273,10 @@ static void check_problem(struct scan *c) {
   if (strcmp(c->s->problem->name, "attention.forward")) refuse(c, c->s->doc->problem_pos, ws_fmt(c->s->arena, "problem `%s`", c->s->problem->name));
 }
 
-/* Persistent CTAs and clusters need the tile numbers of sm_90's launch. */
-static void check_work(struct scan *c) {
-  if (c->s->persistent && c->s->arch < 90)
-    ws_error(c->s->diags, c->s->doc->work.launch->pos, "not-lowered", "a persistent launch is not lowered for %s yet: `launch: single`", c->s->target);
-}
-
 bool ws_lower_supports(struct ws_schedule *s) {
   struct scan c = {.s = s};
   size_t before = s->diags->errors;
   check_problem(&c);
-  check_work(&c);
   if (!strcmp(s->name, "_")) ws_error(s->diags, s->doc->schedule_pos, "name", "`_` is no name for a kernel in PTX");
   check_roles(&c);
   check_buffers(&c);
