@@ -24,8 +24,6 @@ const char *ws_eval_element(struct eval *ev, const struct ws_node *x, int e, enu
 const char *ws_eval_predicate(struct eval *ev, const struct ws_node *x, int e);
 
 /* part.c */
-int ws_part_first(const struct ws_part *p, int cols);
-struct tile ws_tile_part(struct lower *l, const struct tile *t, int first, int n); /* columns first .. first + n - 1 */
 struct ws_node *ws_part_pushed(struct lower *l, struct ws_node *x);
 bool ws_part_reads_others(const struct ws_node *x, const struct ws_var *v, const struct ws_part *dst);
 

@@ -102,16 +102,21 @@ static const char *rounded_down(struct eval *ev, const struct ws_node *x, int e,
   return d;
 }
 
-/* Is this column's exp2 one for the FMA pipe (with poly=...)? Columns are counted as a thread has them: all of its row in layout
- * `lane`, two of eight in an accumulator. The first groups of 32 columns, up to `start`, and the last one are left out. */
-static bool on_fma_pipe(const struct eval *ev, int e) {
-  const struct fma_columns *f = &ev->l->fma;
-  if (!f->poly || !ev->ext.nt || (!ev->ext.lane && !ev->ext.mt)) return false;
-  bool lane = ev->ext.lane;
-  int in_part = lane ? e : e / 4 % ev->ext.nt * 8, cols = lane ? ev->ext.nt : ev->ext.nt * 8;
-  int group = (f->first + in_part) / 32, groups = ((f->cols > cols ? f->cols : cols) + 31) / 32;
-  int k = lane ? f->first + e : (f->first + in_part) / 4 + e % 2; /* among this thread's columns */
-  return k % f->period >= f->period - f->poly && group >= f->start && group < groups - 1;
+/* exp2 with `poly`: of every `period` columns that a thread has (all of its row in layout `lane`, two of eight in an accumulator) the
+ * last `poly` are computed on the FMA pipe, from the start-th group of 32 columns of the tile to the last but one
+ * (FlashAttention-4, section 3: software emulation of the exponential). */
+static bool on_fma_pipe(const struct lower *l, const struct extent *x, int e) {
+  const struct ws_options *o = &l->act->opt;
+  if (!o->poly || !x->nt || (!x->lane && !x->mt)) return false;
+  int cols = l->act->dst->cols, part = x->lane ? x->nt : x->nt * 8, all = cols > part ? cols : part;
+  int first = l->act->dst_part.given ? ws_part_first(&l->act->dst_part, cols) : 0, at = x->lane ? e : e / 4 % x->nt * 8;
+  int group = (first + at) / 32, k = x->lane ? first + e : (first + at) / 4 + e % 2;
+  return group >= o->start && group < (all + 31) / 32 - 1 && k % o->period >= o->period - o->poly;
+}
+
+static const char *exp2_poly(struct lower *l, const char *d, const char *x) {
+  OP(l, "exp2_poly", d, x, ws_lower_temp(l, WS_REG_F32), ws_lower_temp(l, WS_REG_F32), ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B32));
+  return d;
 }
 
 static const char *operation(struct eval *ev, const struct ws_node *x, int e, enum ws_type t, const char *d) {
@@ -133,13 +138,9 @@ static const char *operation(struct eval *ev, const struct ws_node *x, int e, en
     OP(l, "rcp_f32", d, ws_eval_element(ev, x->arg[1], e, WS_F32, NULL));
     return d;
   }
-  if (x->fn == WS_F_EXP2 && on_fma_pipe(ev, e)) {
-    const char *a = ws_eval_element(ev, x->arg[0], e, WS_F32, NULL);
-    OP(l, "exp2_poly", d, a, ws_lower_temp(l, WS_REG_F32), ws_lower_temp(l, WS_REG_F32), ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B32));
-    return d;
-  }
   if (t == WS_I32 && (x->fn == WS_F_MOD || x->fn == WS_F_FLOOR)) return rounded_down(ev, x, e, d);
   if (x->fn == WS_F_CAST) return ws_eval_element(ev, x->arg[0], e, WS_F32, d);
+  if (x->fn == WS_F_EXP2 && on_fma_pipe(l, &ev->ext, e)) return exp2_poly(l, d, ws_eval_element(ev, x->arg[0], e, WS_F32, NULL));
   const char *name = t == WS_I32 ? simple_s32[x->fn] : simple[x->fn];
   if (!name) {
     ws_error(l->diags, x->pos, "not-lowered", "`%s` of %s: not lowered for %s", ws_fn_name(x->fn), t == WS_I32 ? "integers" : "numbers", l->s->target);
@@ -267,13 +268,16 @@ struct tile ws_lower_operand(struct lower *l, struct ws_node *x, const char *nam
   return value_into(l, x, &t);
 }
 
+/* Part of a tile: some of its registers. */
+static struct tile part_of(struct lower *l, struct ws_node *x) {
+  struct tile full = ws_lower_value(l, x->arg[0]);
+  return ws_tile_part(l, &full, ws_part_first(&x->part, x->arg[0]->cols), x->cols);
+}
+
 struct tile ws_lower_value(struct lower *l, struct ws_node *x) {
   x = ws_rewritten(l, x);
   if (x->kind == WS_N_VAR) return *ws_tile_of(l, x->var);
-  if (x->kind == WS_N_PART) {
-    struct tile whole = ws_lower_value(l, x->arg[0]);
-    return ws_tile_part(l, &whole, ws_part_first(&x->part, x->arg[0]->cols), x->cols);
-  }
+  if (x->kind == WS_N_PART) return part_of(l, x);
   if (x->kind == WS_N_REDUCE && (x->fn == WS_F_COLMAX || x->fn == WS_F_COLSUM)) return ws_lower_column_reduce(l, x);
   if (x->kind == WS_N_REDUCE && x->type != WS_BOOL) return ws_lower_reduce(l, x);
   return value_into(l, x, NULL);
@@ -333,8 +337,6 @@ void ws_lower_assign(struct lower *l, struct ws_acts *acts, size_t index) {
   struct ws_act *a = &acts->act[index];
   struct ws_node *x = ws_rewritten(l, a->value);
   struct tile *t = &l->var[a->dst->index];
-  int part = a->dst_part.given ? a->dst->cols / a->dst_part.of * a->dst_part.index : 0;
-  l->fma = (struct fma_columns){a->opt.poly, a->opt.period, a->opt.start, part, a->dst->cols};
   if (a->dst_part.given) {
     assign_part(l, a, x);
     return;

@@ -191,8 +191,7 @@ static void one_thread(struct lower *l, struct ws_act *a) {
 static void lower_act(struct lower *l, struct ws_acts *acts, size_t i) {
   struct ws_act *a = &acts->act[i];
   memset(l->temp, 0, sizeof l->temp);
-  l->chunk = a->opt.chunk;
-  l->fma = (struct fma_columns){0};
+  l->act = a;
   comment(l, a);
   switch (a->kind) {
   case WS_S_FOR: ws_lower_for(l, a); break;

@@ -141,10 +141,6 @@ struct lower {
   const char **names;              /* used by ws_lower_unique */
   size_t nnames, names_cap;
   int depth;                       /* loops over blocks around the current statement */
-  struct fma_columns {               /* exp2 of this statement: these columns of a tile go to the FMA pipe */
-    int poly, period, start;       /* as in struct ws_options */
-    int first, cols;               /* first column of the part that is assigned; columns of the whole tile */
-  } fma;
   int votes;                       /* votes around it: rarely taken, so what it needs is computed in place */
   struct iter_state {              /* by loop variable */
     const char *index;             /* register: block number */
@@ -155,7 +151,7 @@ struct lower {
   int temp[WS_REG_CLASSES];        /* temporaries of the current statement */
   int hoisting;                    /* temporaries come from another name while hoisted code is written */
   bool tmem;                       /* the program touches tensor memory */
-  int chunk;                       /* columns an instruction of the statement's reads; 0 = not given */
+  const struct ws_act *act;        /* the statement that is lowered */
   bool one_role;
 };
 
@@ -232,6 +228,11 @@ const char *ws_tile_element(const struct tile *t, int e, const struct extent *of
 int ws_warp_rows(const struct lower *l, int rows);
 enum ws_reg_class ws_reg_class(enum ws_type t);  /* of one element, or of a pair of 16 bits */
 struct ws_list ws_register_lines(struct lower *l, const char *const *reg, int n); /* an operand list, sixteen a line */
+
+/* part.c */
+struct tile ws_tile_part(struct lower *l, const struct tile *full, int first, int cols);
+int ws_part_first(const struct ws_part *p, int extent); /* its first column */
+static inline int ws_part_cols(const struct ws_part *p, int extent) { return p->of ? extent / p->of : p->last - p->first + 1; }
 
 /* expr.c */
 void ws_lower_assign(struct lower *l, struct ws_acts *acts, size_t index);

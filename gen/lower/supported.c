@@ -16,10 +16,11 @@ static void refuse(struct scan *c, struct ws_pos pos, const char *what) {
 
 /* --- expressions --- */
 
-/* A part is whole registers: eight columns of an accumulator, a pair of 16 bits of a thread's row. */
-static const char *part_reason(const struct ws_node *x, int cols, int first) {
-  int step = x->layout != WS_L_LANE ? 8 : ws_type_bits(x->type) == 16 ? 2 : 1;
-  return cols % step || first % step ? ws_type_bits(x->type) == 16 && step == 2 ? "a part of an odd number of 16-bit columns" : "a part that is no multiple of 8 columns" : NULL;
+/* Columns of a register tile that are whole registers. */
+static const char *part_reason(const struct ws_part *p, int extent, int cols, enum ws_layout lay, enum ws_type t) {
+  int first = ws_part_first(p, extent), unit = lay == WS_L_LANE ? ws_type_bits(t) == 16 ? 2 : 1 : 8;
+  if (!p->cols) return "rows of a register tile";
+  return first % unit || cols % unit ? "a part of a register tile that starts or ends inside of a register" : NULL;
 }
 
 static const char *column_reason(const struct ws_programm *p, const struct ws_node *a) {
@@ -30,7 +31,7 @@ static const char *column_reason(const struct ws_programm *p, const struct ws_no
 
 static const char *node_reason(const struct ws_programm *p, const struct ws_node *x) {
   switch (x->kind) {
-  case WS_N_PART: return part_reason(x->arg[0], x->cols, x->part.of ? 0 : x->part.first);
+  case WS_N_PART: return part_reason(&x->part, x->arg[0]->cols, x->cols, x->layout, x->type);
   case WS_N_COORD: return "a coordinate of the work tile";
   case WS_N_QUERY: return "a function of the work tile";
   case WS_N_OP:
@@ -191,7 +192,7 @@ static const char *act_reason(const struct scan *c, const struct ws_act *a) {
   case WS_S_COPY: return "`copy`";
   case WS_S_REDUCE: return "`reduce`";
   case WS_S_ASSIGN2: return "a read with two results";
-  case WS_S_ASSIGN: return a->handle || !a->dst_part.given ? NULL : part_reason(&(struct ws_node){.layout = a->dst->layout, .type = a->dst->type}, a->dst->cols / a->dst_part.of, 0);
+  case WS_S_ASSIGN: return a->handle || !a->dst_part.given ? NULL : part_reason(&a->dst_part, a->dst->cols, ws_part_cols(&a->dst_part, a->dst->cols), a->dst->layout, a->dst->type);
   case WS_S_PRODUCT:
     if (a->by == WS_BY_WGMMA) return wgmma_reason(sc, c->p, a);
     if (a->by == WS_BY_TCGEN05) return tcgen05_reason(a);

@@ -118,7 +118,7 @@ void ws_lower_tma_store(struct lower *l, struct ws_act *a) {
   WS_OP0(&l->px, "bulk_commit");
 }
 
-/* Does anything read this buffer through the async proxy: a product of wgmma, or a store by TMA? */
+/* Does anything read this buffer through the async proxy: a product of wgmma or tcgen05, or a store by TMA? */
 struct reader {
   const struct ws_bufferm *buffer;
   bool found;
@@ -126,7 +126,7 @@ struct reader {
 
 static void reads_async(void *ctx, struct ws_act *a) {
   struct reader *r = ctx;
-  if (a->kind == WS_S_PRODUCT && a->by == WS_BY_WGMMA) r->found |= (a->a_mem && a->a_mem->buffer == r->buffer) || a->b_mem->buffer == r->buffer;
+  if (a->kind == WS_S_PRODUCT && (a->by == WS_BY_WGMMA || a->by == WS_BY_TCGEN05)) r->found |= (a->a_mem && a->a_mem->buffer == r->buffer) || a->b_mem->buffer == r->buffer;
   if (a->kind == WS_S_STORE && a->by == WS_BY_BULK) r->found |= a->from->buffer == r->buffer;
 }
 

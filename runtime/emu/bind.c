@@ -120,8 +120,8 @@ static uint64_t window_of(uint8_t space) {
 
 /* ---- scalar operands ---- */
 struct place { /* one operand of the pattern */
-  bool written, wide_ok, optional, vector, pair, accumulators;
-  char code, space; /* space of an address: s, c, g, or 0 for the one among the modifiers */
+  bool written, wide_ok, optional, newer, vector, pair, accumulators;
+  char code, space; /* space of an address: s, c, g, m, or 0 for the one among the modifiers */
   int n; /* {n}, or 0 */
 };
 
@@ -134,11 +134,12 @@ static const char *next_place(const char *p, struct place *pl) {
   for (; *p && *p != ' '; p++) {
     if (*p == 'w') pl->wide_ok = true;
     if (*p == '*') pl->vector = true;
-    if (*p == '?') pl->optional = true;
+    if (*p == '?' || *p == '+') pl->optional = true;
+    if (*p == '+') pl->newer = true;
     if (*p == '|') pl->pair = true;
     if (*p == '{' && p[1] == 'D') pl->accumulators = true;
     else if (*p == '{') pl->n = p[1] - '0';
-    if (pl->code == '@' && strchr("scg", *p)) pl->space = *p;
+    if (pl->code == '@' && strchr("scgm", *p)) pl->space = *p;
   }
   return p;
 }
@@ -147,7 +148,7 @@ static uint8_t place_type(const struct place *pl, const struct isa_use *u) {
   switch (pl->code) {
     case 'b': return T_B32;
     case 'h': return T_B16;
-    case 'q': case 'A': return T_B64;
+    case 'q': case 'A': case 'D': return T_B64;
     case 'p': return T_PRED;
     case 'W': return u->type[0] == T_U16 ? T_U32 : u->type[0] == T_S16 ? T_S32 : u->type[0] == T_U32 ? T_U64 : T_S64;
     default: return pl->code >= '0' && pl->code - '0' < u->ntypes ? u->type[pl->code - '0'] : T_B32;
@@ -256,6 +257,7 @@ static void address(struct decoder *d, struct instance *s, const struct ptx_oper
     if (width_of(type) != 4 && width_of(type) != 8) ws_emu_decode_error(d, BAD, "an address needs a register of 32 or 64 bits");
     if (width_of(type) == 4 && (space == SP_GENERIC || space == SP_GLOBAL))
       ws_emu_decode_error(d, BAD, "an address in this space needs a register of 64 bits");
+    if (width_of(type) == 8 && space == SP_TENSOR) ws_emu_decode_error(d, BAD, "an address in tensor memory needs a register of 32 bits");
     if (width_of(type) == 8) b->in->u |= wide;
     *slot = use_slot(d, s, base->reg, false);
   } else {
@@ -356,13 +358,14 @@ static void bind_int(struct decoder *d, struct binder *r, const struct ptx_opera
   else if (o->imm < 256) r->b.in->n = (uint8_t)o->imm;
   else ws_emu_decode_error(d, BAD, "the constant is out of range");
   r->ints++;
+  r->b.ints++;
 }
 
 /* A third address has its offset behind the vector operands in x, low half first. */
 static void bind_address(struct decoder *d, struct instance *s, struct binder *r, const struct ptx_operand *o, const struct place *pl, uint32_t *slot) {
   struct inst *in = r->b.in;
   int64_t third = 0;
-  uint8_t space = pl->space == 's' ? SP_SHARED : pl->space == 'c' ? SP_CLUSTER : pl->space == 'g' || r->addresses ? SP_GLOBAL : space_named(r->b.u);
+  uint8_t space = pl->space == 's' ? SP_SHARED : pl->space == 'c' ? SP_CLUSTER : pl->space == 'm' ? SP_TENSOR : pl->space == 'g' || r->addresses ? SP_GLOBAL : space_named(r->b.u);
   address(d, s, o, &r->b, r->addresses, space, slot, r->addresses == 0 ? &in->imm : r->addresses == 1 ? &in->imm2 : &third);
   if (r->addresses++ != 2) return;
   r->x[r->nx++] = (uint32_t)third;
@@ -391,8 +394,20 @@ static void bind_small(struct decoder *d, struct binder *r, const struct ptx_ope
   r->b.in->imm |= (int64_t)((o->imm & 0xff) << 8 * r->b.smalls++);
 }
 
+/* The registers of tcgen05.ld and .st: a column of 32 lanes each, of .16x128b two and of .16x256b four for each repetition. */
+static int tensor_registers(struct decoder *d, const struct isa_use *u) {
+  int each = 0, n = 0;
+  for (int i = 0; i < u->nmods; i++) {
+    if (u->mods[i][1] == 'x') n = atoi(u->mods[i] + 2);
+    else if (!strncmp(u->mods[i], ".16x", 4) || !strncmp(u->mods[i], ".32x", 4)) each = strstr(u->mods[i], "128b") ? 2 : strstr(u->mods[i], "256b") ? 4 : 1;
+  }
+  if (each * n > 128) ws_emu_decode_error(d, BAD, "this shape has at most 128 registers");
+  return each * n;
+}
+
 /* wgmma's accumulators: 64 x N elements in the registers of 128 threads, 16-bit ones in pairs. */
-static int accumulators(const struct isa_use *u) {
+static int accumulators(struct decoder *d, const struct isa_use *u) {
+  if (u->row->family == FAM_TENSOR) return tensor_registers(d, u);
   const char *shape = strchr(u->mods[3], 'n');
   int n = shape ? atoi(shape + 1) : 0;
   return u->type[0] == T_F16 ? n / 4 : n / 2;
@@ -402,7 +417,7 @@ static void bind_place(struct decoder *d, struct instance *s, struct binder *r, 
   struct inst *in = r->b.in;
   uint8_t bytes, type = place_type(pl, r->b.u);
   if (pl->vector || pl->n || pl->accumulators) {
-    bind_vector(d, s, r, o, pl, pl->accumulators ? accumulators(r->b.u) : pl->n ? pl->n : r->b.u->vec, type);
+    bind_vector(d, s, r, o, pl, pl->accumulators ? accumulators(d, r->b.u) : pl->n ? pl->n : r->b.u->vec, type);
     return;
   }
   if (pl->code == '#') {
@@ -421,6 +436,16 @@ static void bind_place(struct decoder *d, struct instance *s, struct binder *r, 
     case 't':
       bind_tensor(d, s, r, o, slot);
       return;
+    case 'D':
+      in->o[r->scalars++] = NO_SLOT;
+      if (o->kind == OPD_ADDR) {
+        *slot = NO_SLOT;
+        slot++;
+        bind_address(d, s, r, o, &(struct place){.code = '@', .space = 'm'}, slot);
+        return;
+      }
+      r->addresses++;
+      break;
     case 'A': /* registers, after the slots of D in x; else a descriptor */
       if (o->kind != OPD_VEC) break;
       bind_vector(d, s, r, o, pl, 4, T_B32);
@@ -504,11 +529,14 @@ void ws_emu_bind(struct decoder *d, struct instance *s, const struct ptx_inst *p
     for (const char *q = pat; (q = next_place(q, &pl));) required += !pl.optional;
     int spare = p->nops - required;
     while ((pat = next_place(pat, &pl))) {
-      if (pl.optional && spare <= 0) {
-        if (pl.code != '#' && pl.code != 'i') r.scalars++;
+      bool absent = pl.optional && (spare <= 0 || (pl.n && at < p->nops && p->ops[at].kind != OPD_VEC));
+      if (absent) {
+        if (pl.code != '#' && pl.code != 'i' && !pl.n) r.scalars++;
         continue;
       }
       if (pl.optional) spare--;
+      if (pl.newer && (d->m->sm < 100 || d->m->version < 88))
+        ws_emu_decode_error(d, BAD, "this many operands of '%s' need .target sm_100 and .version 8.8", u->row->mnemonic);
       if (at == p->nops) ws_emu_decode_error(d, BAD, "operands are missing");
       if (pl.code == 'T') bind_targets(d, s, &r, &p->ops[at++]);
       else bind_place(d, s, &r, &p->ops[at++], &pl);

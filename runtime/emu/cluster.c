@@ -1,5 +1,6 @@
 /* A cluster: its CTAs and their warps in turn, its barrier, what to do when nothing can go on. PTX ISA "Cooperative Thread
  * Arrays", "barrier.cluster". */
+#include "tensor.h"
 #include "warpgroup.h"
 #include "../src/cuda_abi.h"
 #include <stdlib.h>
@@ -163,11 +164,12 @@ static bool run_warp(struct cluster *cl, struct warp *w, struct turn *t) {
     cl->events++;
     if (ws_emu_warp_ended(c)) c->done = true;
     check_barrier(cl);
-    if (c->done && !ws_emu_agents_left(c)) return false;
+    if (c->done && (!ws_emu_agents_left(c) || !ws_emu_tc_left(c))) return false;
   }
   if (random) {
     ws_emu_agents_turn(cl);
     ws_emu_wg_turn(cl);
+    ws_emu_tc_turn(cl);
   }
   return !cl->faulted;
 }

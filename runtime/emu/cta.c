@@ -1,5 +1,6 @@
 /* One CTA: its memory, its warps at their start, its barriers. PTX ISA "bar, barrier". */
 #include "hazard.h"
+#include "tensor.h"
 #include "warpgroup.h"
 #include "../src/cuda_abi.h"
 #include <stdlib.h>
@@ -56,8 +57,9 @@ static void special_registers(struct warp *w) {
   fill32(w, SR_CLUSTER_NCTARANK, l->cluster[0] * l->cluster[1] * l->cluster[2]);
   fill32(w, SR_WARPID, w->index);
   fill32(w, SR_NWARPID, 64);
-  fill32(w, SR_SMID, c->linear % 132);
-  fill32(w, SR_NSMID, 132);
+  uint32_t sms = c->k->m->sm >= 100 ? 148 : 132;
+  fill32(w, SR_SMID, c->linear % sms);
+  fill32(w, SR_NSMID, sms);
   fill32(w, SR_DYN_SMEM, l->dynamic_shared);
   fill32(w, SR_TOTAL_SMEM, c->shared_size);
   fill32(w, SR_AGGR_SMEM, c->shared_size + c->k->shared_base);
@@ -145,6 +147,7 @@ void ws_emu_cta_free(struct cta *c) {
   free(c->shadow);
   free(c->mbars);
   ws_emu_wg_free(c);
+  ws_emu_tc_free(c);
   free(c);
 }
 

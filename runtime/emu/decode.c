@@ -59,6 +59,8 @@ static const struct isa_use *match(struct decoder *d, const char *name) {
     ws_emu_decode_error(d, BAD_PTX, "this form of '%s' needs .target sm_%u", u->row->mnemonic, u->row->sm);
   if (u->row->effects & E_ARCH && !d->m->sm_suffix)
     ws_emu_decode_error(d, BAD_PTX, "'%s' needs .target sm_%ua", u->row->mnemonic, u->row->sm);
+  if (u->row->effects & E_CHIP && (d->m->sm != u->row->sm || d->m->sm_suffix != 'a'))
+    ws_emu_decode_error(d, BAD_PTX, "this form of '%s' exists for .target sm_%ua only", u->row->mnemonic, u->row->sm);
   d->names[at] = (struct name_cache){name, u};
   d->nnames++;
   return u;
@@ -328,6 +330,20 @@ static uint32_t launch_registers(const struct ptx_func *f) {
   return share > 256 ? 256 : (uint32_t)share;
 }
 
+/* PTX ISA "tcgen05": all instructions of a kernel name the same .cta_group. */
+static void check_cta_group(struct decoder *d) {
+  const char *group = NULL;
+  for (size_t i = 0; i < d->k->n; i++) {
+    const struct inst_src *s = &d->k->src[i];
+    const char *g = s->row->family == FAM_TENSOR || s->row->family == FAM_TCMMA ? strstr(s->ptx->name, ".cta_group::") : NULL;
+    if (!g) continue;
+    if (!group) group = g;
+    d->now = s->ptx;
+    if (strncmp(g, group, 13)) ws_emu_decode_error(d, BAD_PTX, "another instruction of the kernel has %.13s", group);
+  }
+  d->now = NULL;
+}
+
 static void entry(struct decoder *d, struct ptx_func *f) {
   d->k->registers = launch_registers(f);
   for (int i = 0; i < SR_COUNT; i++) d->k->sreg[i] = NO_SLOT;
@@ -342,6 +358,7 @@ static void entry(struct decoder *d, struct ptx_func *f) {
   *e = end;
   if (f->ninsts) e->begin = f->insts[f->ninsts - 1].begin, e->line = f->insts[f->ninsts - 1].line;
   ws_emu_bind(d, s, e, match(d, "exit"));
+  check_cta_group(d);
   build_image(d->k);
   uint32_t(*uses)[2] = (uint32_t(*)[2])WS_EMU_NEW_N(&d->scratch, uint32_t, 2 * d->nuses + 2);
   for (size_t i = 0; i < d->nuses; i++) uses[i][0] = d->uses[i].pc, uses[i][1] = d->uses[i].slot << 1 | d->uses[i].written;

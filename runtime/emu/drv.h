@@ -12,8 +12,15 @@
 
 #define API __attribute__((visibility("default"))) ws_cu_result
 
-enum { DRV_CC_MAJOR = 9, DRV_CC_MINOR = 0, DRV_MAX_SM = 90, DRV_MAX_PTX = 91, DRV_SMS = 132, DRV_VERSION = 13000,
+enum { DRV_MAX_SM = 103, DRV_MAX_PTX = 91, DRV_VERSION = 13000,
        DRV_SHARED_OPTIN = 227 * 1024, DRV_SHARED_SM = 228 * 1024, DRV_SHARED_DEFAULT = 48 * 1024, DRV_MAX_THREADS = 1024, DRV_MAX_CLUSTER = 16, DRV_PORTABLE_CLUSTER = 8 };
+
+/* What the device passes for: its compute capability times 10, its SMs. Option "device"; "auto" is an sm_90 for those who ask,
+ * and runs modules of all targets. */
+struct drv_device { const char *name; uint32_t sm, sms; };
+const struct drv_device *ws_emu_device(void);
+/* NULL, or why the device does not run modules of this target. */
+const char *ws_emu_target_refused(uint32_t sm, char suffix);
 
 struct CUctx_st {
   struct CUctx_st *next;    /* all contexts ever made: their memory stays, so that an old handle is recognised */

@@ -59,14 +59,29 @@ static bool is_context(const struct CUctx_st *c) {
 }
 
 /* ---- initialisation and the device ---- */
+const struct drv_device *ws_emu_device(void) {
+  static const struct drv_device devices[] = {
+      [DEV_AUTO] = {"auto", 90, 132}, [DEV_90] = {"sm_90", 90, 132}, [DEV_100] = {"sm_100", 100, 148}, [DEV_103] = {"sm_103", 103, 148}};
+  return &devices[ws_emu_drv.options.device];
+}
+
+/* PTX ISA ".target": plain targets run on all later devices, `f` within the family, `a` on that very one. */
+const char *ws_emu_target_refused(uint32_t sm, char suffix) {
+  const struct drv_device *d = ws_emu_device();
+  if (sm > DRV_MAX_SM) return "is newer than the emulated device";
+  if (ws_emu_drv.options.device == DEV_AUTO) return NULL;
+  if (suffix == 'a' ? sm != d->sm : sm > d->sm || (suffix == 'f' && sm / 10 != d->sm / 10)) return "does not run on the device that option \"device\" names";
+  return NULL;
+}
+
 API cuInit(unsigned int flags) {
   if (flags) return WS_CUDA_ERROR_INVALID_VALUE;
   pthread_mutex_lock(&ws_emu_drv.lock);
   if (!ws_emu_drv.initialized) {
-    static const char *const names[5] = {"schedule", "threads", "watchdog", "uninitialised", "race"};
-    static const char *const vars[5] = {"WSEMU_SCHEDULE", "WSEMU_THREADS", "WSEMU_WATCHDOG", "WSEMU_UNINITIALISED", "WSEMU_RACE"};
+    static const char *const names[] = {"schedule", "threads", "watchdog", "uninitialised", "race", "device", "tensor"};
+    static const char *const vars[] = {"WSEMU_SCHEDULE", "WSEMU_THREADS", "WSEMU_WATCHDOG", "WSEMU_UNINITIALISED", "WSEMU_RACE", "WSEMU_DEVICE", "WSEMU_TENSOR"};
     ws_emu_drv.initialized = true;
-    for (int i = 0; i < 5; i++) {
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
       const char *v = getenv(vars[i]);
       if (v && ws_emu_set_option(names[i], v)) ws_emu_say(0, "%s has an unknown value", vars[i]);
     }
@@ -115,8 +130,8 @@ API cuDeviceTotalMem_v2(size_t *bytes, ws_cu_device device) {
 API cuDeviceComputeCapability(int *major, int *minor, ws_cu_device device) {
   if (device) return WS_CUDA_ERROR_INVALID_DEVICE;
   if (!major || !minor) return WS_CUDA_ERROR_INVALID_VALUE;
-  *major = DRV_CC_MAJOR;
-  *minor = DRV_CC_MINOR;
+  *major = (int)(ws_emu_device()->sm / 10);
+  *minor = (int)(ws_emu_device()->sm % 10);
   return WS_CUDA_SUCCESS;
 }
 
@@ -128,14 +143,13 @@ API cuDeviceGetAttribute(int *value, unsigned int attribute, ws_cu_device device
       {WS_CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, 65535}, {WS_CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, DRV_SHARED_DEFAULT},
       {WS_CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY, 65536}, {WS_CU_DEVICE_ATTRIBUTE_WARP_SIZE, 32},
       {WS_CU_DEVICE_ATTRIBUTE_MAX_PITCH, 0x7fffffff}, {WS_CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, 65536},
-      {WS_CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1000000}, {WS_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, DRV_SMS},
+      {WS_CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1000000}, 
       {WS_CU_DEVICE_ATTRIBUTE_INTEGRATED, 0}, {WS_CU_DEVICE_ATTRIBUTE_COMPUTE_MODE, 0}, {WS_CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS, 1},
       {WS_CU_DEVICE_ATTRIBUTE_ECC_ENABLED, 0}, {WS_CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, 0}, {WS_CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID, 0},
       {WS_CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, 1000000}, {WS_CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, 64},
       {WS_CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 50 << 20}, {WS_CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 2048},
       {WS_CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, 1}, {WS_CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, 1},
-      {WS_CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, 0}, {WS_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, DRV_CC_MAJOR},
-      {WS_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, DRV_CC_MINOR},
+      {WS_CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, 0},
       {WS_CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, DRV_SHARED_SM},
       {WS_CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, 65536}, {WS_CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, 0},
       {WS_CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, 0}, {WS_CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, DRV_SHARED_OPTIN},
@@ -147,6 +161,10 @@ API cuDeviceGetAttribute(int *value, unsigned int attribute, ws_cu_device device
   *value = 0; /* an attribute that is not listed names something the emulator does not have */
   for (size_t i = 0; i < sizeof list / sizeof *list; i++)
     if (list[i].attribute == attribute) *value = list[i].value;
+  const struct drv_device *d = ws_emu_device();
+  if (attribute == WS_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) *value = (int)(d->sm / 10);
+  if (attribute == WS_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR) *value = (int)(d->sm % 10);
+  if (attribute == WS_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) *value = (int)d->sms;
   return WS_CUDA_SUCCESS;
 }
 

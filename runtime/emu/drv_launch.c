@@ -223,6 +223,16 @@ int ws_emu_set_option(const char *name, const char *value) {
     o->no_race = value[1] == 'f';
     return 0;
   }
+  if (!strcmp(name, "tensor")) {
+    if (strcmp(value, "program") && strcmp(value, "any")) return 1;
+    o->tensor_any = *value == 'a';
+    return 0;
+  }
+  if (!strcmp(name, "device")) {
+    static const char *const names[] = {[DEV_AUTO] = "auto", [DEV_90] = "sm_90", [DEV_100] = "sm_100", [DEV_103] = "sm_103"};
+    for (uint8_t i = 0; i < sizeof names / sizeof *names; i++)
+      if (!strcmp(value, names[i])) return o->device = i, 0;
+  }
   if (!strcmp(name, "uninitialised")) {
     static const char *const names[] = {[UNINIT_ERROR] = "error", [UNINIT_WARN] = "warn", [UNINIT_STRICT] = "strict"};
     for (uint8_t i = 0; i < 3; i++)

@@ -77,8 +77,9 @@ static ws_cu_result load(struct CUctx_st *c, struct CUmod_st **module, const cha
              DRV_MAX_PTX / 10u, DRV_MAX_PTX % 10u);
     r = WS_CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
   }
-  if (!r && m->ptx->sm > DRV_MAX_SM) {
-    snprintf(err, n, "1:1: error: .target sm_%u is newer than the emulated device", m->ptx->sm);
+  const char *why = r ? NULL : ws_emu_target_refused(m->ptx->sm, m->ptx->sm_suffix);
+  if (why) {
+    snprintf(err, n, "1:1: error: .target sm_%u%.1s %s", m->ptx->sm, &m->ptx->sm_suffix, why);
     r = WS_CUDA_ERROR_NO_BINARY_FOR_GPU;
   }
   if (!r && !place_variables(m, err, n)) r = WS_CUDA_ERROR_INVALID_PTX;
@@ -218,7 +219,7 @@ API cuFuncGetAttribute(int *value, unsigned int attribute, struct CUfunc_st *fun
     case WS_CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: *value = k ? (int)k->local_bytes : 0; break;
     case WS_CU_FUNC_ATTRIBUTE_NUM_REGS: *value = f->maxnreg ? (int)f->maxnreg : f->nregs < 255 ? (int)f->nregs : 255; break;
     case WS_CU_FUNC_ATTRIBUTE_PTX_VERSION: *value = sm; break;
-    case WS_CU_FUNC_ATTRIBUTE_BINARY_VERSION: *value = 10 * DRV_CC_MAJOR + DRV_CC_MINOR; break;
+    case WS_CU_FUNC_ATTRIBUTE_BINARY_VERSION: *value = (int)ws_emu_device()->sm; break;
     case WS_CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: *value = dynamic_limit(function); break;
     case WS_CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: *value = -1; break;
     case WS_CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED: *value = function->non_portable; break;

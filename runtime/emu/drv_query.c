@@ -111,8 +111,9 @@ EXPORT int wsemuListUnsupported(const char *ptx, char *out, size_t n, size_t *le
   pthread_mutex_lock(&ws_emu_drv.lock);
   struct ptx_module *m = ws_emu_parse(ptx, strlen(ptx), err, sizeof err);
   if (!m) say(&l, "%s\n", err);
-  if (m && m->sm > DRV_MAX_SM) {
-    say(&l, "1:1: error: .target sm_%u is newer than the emulated device\n", m->sm);
+  const char *why = m ? ws_emu_target_refused(m->sm, m->sm_suffix) : NULL;
+  if (why) {
+    say(&l, "1:1: error: .target sm_%u%.1s %s\n", m->sm, &m->sm_suffix, why);
     l.refused++;
   }
   for (struct ptx_func *f = m ? m->funcs : NULL; f; f = f->next) {

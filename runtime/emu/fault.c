@@ -114,6 +114,8 @@ static void standing(struct fault *f, const struct warp *w, const char *name) {
     append(f, "\n  %s waits at the cluster's barrier (%u warps arrived), %s", name, c->cluster->arrived, where);
   } else if (w->state == WARP_REGISTERS) {
     append(f, "\n  %s has %u registers a thread and waits for %u (%u are free), %s", name, w->registers, w->wanted_registers, c->free_registers, where);
+  } else if (w->state == WARP_TENSOR) {
+    append(f, "\n  %s waits for tensor memory, %s", name, where);
   } else if (w->state == WARP_GROUP) {
     append(f, "\n  %s waits for the other warps of its warpgroup, %s", name, where);
   } else {

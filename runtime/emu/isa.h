@@ -13,10 +13,11 @@
  *   p  predicate              W     twice the width of type 0                       #  an integer constant
  *   _  must be _              i     a small constant, packed into imm                A  wgmma's A: a descriptor or {4}
  *   t  the generic address of a tensor map, and coordinates
- *   @  an address: @s @c @g in shared::cta, shared::cluster, global, else in the space among the modifiers
+ *   @  an address: @s @c @g @m in shared::cta, shared::cluster, global, tensor memory, else in the space among the modifiers
+ *   D     tcgen05's A: a descriptor (the first of two slots) or an address in tensor memory (the second)
  *   L     label   F  function   (  argument list          T  target list
  *   w  any register at least as wide as the type (PTX ISA "Operand Size Exceeding Instruction-Type Size")
- *   {n} vector of n   {D} of wgmma's accumulators   * vector of the .v2/.v4/.v8 modifier, or one   |p  may name a second, predicate, result   ?  optional
+ *   {n} vector of n   {D} of wgmma's accumulators or tcgen05's data   * vector of the .v2/.v4/.v8 modifier, or one   +  optional, from sm_100 and .version 8.8 on   |p  may name a second, predicate, result   ?  optional
  */
 #ifndef WS_EMU_ISA_H
 #define WS_EMU_ISA_H
@@ -35,11 +36,12 @@ enum isa_effect {
   E_ALIGNED = 256, /* all threads of the warp must execute it together (.aligned, also where implied) */
   E_ARCH = 512,    /* architecture-specific: the target needs its suffix */
   E_PROXY = 1024,   /* reads shared memory through the async proxy */
-  E_REGISTERS = 2048 /* changes how many registers a thread has */
+  E_REGISTERS = 2048, /* changes how many registers a thread has */
+  E_CHIP = 4096 /* on that very target only: no newer one has it */
 };
 
 enum isa_family { FAM_CONTROL, FAM_INT, FAM_FLOAT, FAM_HALF, FAM_CMP, FAM_MOVE, FAM_CVT, FAM_MEM, FAM_ATOM, FAM_ASYNC, FAM_WARP, FAM_SYNC,
-                  FAM_MATRIX, FAM_MBAR, FAM_CLUSTER, FAM_WGMMA, FAM_BULK, FAM_COUNT };
+                  FAM_MATRIX, FAM_MBAR, FAM_CLUSTER, FAM_WGMMA, FAM_BULK, FAM_TENSOR, FAM_TCMMA, FAM_COUNT };
 
 struct isa_row {
   const char *mnemonic, *modifiers, *operands;

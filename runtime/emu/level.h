@@ -12,6 +12,7 @@ struct bind { /* an instruction about to get its handler */
   uint8_t negated;   /* bit k: the predicate in o[k] is !p */
   uint8_t smalls;    /* constants packed into imm */
   uint32_t nx;       /* words in x */
+  uint8_t ints;      /* integer constants given */
   bool src_pred;     /* cp.async: the optional operand is a predicate */
 };
 typedef emu_fn *emu_resolve(struct bind *b); /* NULL: no such form */

@@ -94,7 +94,8 @@ struct path { /* lanes that run together; paths of a warp form a tree, parents w
   uint8_t kids, state; /* enum path_state */
 };
 enum path_state { PATH_FREE, PATH_RUN, PATH_JOIN, PATH_SYNC, PATH_WAIT /* for an mbarrier */ };
-enum warp_state { WARP_RUN, WARP_BARRIER, WARP_STUCK, WARP_DONE, WARP_MBAR, WARP_CLUSTER, WARP_REGISTERS, WARP_GROUP };
+enum warp_state { WARP_RUN, WARP_BARRIER, WARP_STUCK, WARP_DONE, WARP_MBAR, WARP_CLUSTER, WARP_REGISTERS, WARP_GROUP,
+                  WARP_TENSOR /* for tensor memory */ };
 
 struct copy { /* a cp.async in flight */
   uint32_t mask, group;             /* lanes not yet done; number of the group, counted a lane */
@@ -136,6 +137,7 @@ struct warp {
   uint64_t wg_issued;       /* wgmma operations */
   uint32_t wg_groups, wg_before; /* groups committed; those below are waited for */
   uint32_t registers, wanted_registers; /* setmaxnreg: of each thread */
+  struct tc_move *moves;    /* tensor.h: loads and stores that are not performed yet */
   struct warp_stats stats;
 };
 
@@ -160,6 +162,7 @@ struct cta {
   uint32_t shared_size;
   uint32_t shared_lo; /* the first address: the kernel's, with the CTA's rank in the cluster above */
   struct warpgroup *groups; /* NULL before the first wgmma */
+  struct tensor *tensor;    /* NULL before the first allocation */
   struct shadow *shadow;    /* hazard.h; NULL when nothing reads through the async proxy */
   uint32_t proxy_tick;
   struct mbar *mbars;
@@ -174,11 +177,14 @@ struct cta {
   struct fault fault;
 };
 
+enum emu_device { DEV_AUTO, DEV_90, DEV_100, DEV_103 }; /* ORDER: drv_launch.c */
 enum emu_schedule { SCHED_EARLY, SCHED_LATE, SCHED_RANDOM };
 struct emu_options {
   uint8_t schedule;
   uint8_t uninitialised; /* enum emu_uninitialised, for kernels yet to be decoded */
   bool no_race;         /* does not look for missing proxy fences */
+  bool tensor_any;      /* operations on tensor memory keep no order but that of pipelined pairs */
+  uint8_t device;       /* enum emu_device */
   uint64_t seed;
   uint32_t threads;     /* 0 = one a core */
   double watchdog;      /* seconds that one launch may take, 0 = no limit */

@@ -36,7 +36,7 @@ extern const struct ptx_type_info ws_emu_types[T_COUNT];
 
 /* ---- state spaces ---- */
 enum ptx_space { SP_GENERIC, SP_REG, SP_GLOBAL, SP_SHARED, SP_CONST, SP_LOCAL, SP_PARAM,
-                 SP_CLUSTER /* shared memory of any CTA of the cluster */ };
+                 SP_CLUSTER /* shared memory of any CTA of the cluster */, SP_TENSOR };
 
 /* ---- special registers: X(NAME, text, type, fixed: a slot filled when the warp starts) ---- */
 #define PTX_SREGS(X)                                                                                                  \

@@ -1,0 +1,64 @@
+/* Matrices in shared memory, as descriptors name them: rows of M or N, 32 bytes of K each. PTX ISA "Shared Memory Matrix
+ * Layout"; wgmma and tcgen05 share the layouts and differ in the bits of the descriptor. */
+#ifndef WS_EMU_MATRIX_H
+#define WS_EMU_MATRIX_H
+#include "exec.h"
+#include "hazard.h"
+
+#define INLINE static inline __attribute__((always_inline))
+
+struct matrix {
+  struct cta *cta;
+  struct who who;
+  uint32_t start, leading, stride, span; /* span: of the swizzle, 16 for none */
+  uint32_t bytes;                        /* of an element */
+};
+/* What both descriptors have in common. */
+INLINE struct matrix matrix_of(struct cta *c, struct who who, uint64_t d, uint32_t span, uint32_t bytes) {
+  return (struct matrix){c, who, (uint32_t)(d & 0x3fff) << 4, (uint32_t)(d >> 16 & 0x3fff) << 4, (uint32_t)(d >> 32 & 0x3fff) << 4, span, bytes};
+}
+
+/* 16 bytes at an offset from the start; NULL when they lie outside. */
+INLINE const uint8_t *chunk(const struct matrix *m, uint32_t offset) {
+  uint32_t a = m->start + offset;
+  a ^= (a >> 7 & (m->span / 16 - 1)) << 4;
+  a -= m->cta->k->shared_base;
+  if (a > m->cta->shared_size || m->cta->shared_size - a < 16) return NULL;
+  if (m->cta->shadow && m->cta->shadow[a / 16].in) ws_emu_proxy_reads(m->who, m->cta, a, 16); /* a fault is seen at the end */
+  return m->cta->shared + a;
+}
+/* Where 16-byte unit `unit` (0 or 1) of K of row `mn` starts, K being contiguous. */
+INLINE uint32_t k_major(const struct matrix *m, uint32_t mn, uint32_t unit) {
+  uint32_t row = (mn >> 3) * m->stride + (mn & 7) * m->span;
+  return row + (m->span == 16 ? unit * m->leading : unit * 16);
+}
+/* Where the 16 bytes from element `mn` on of row `k` start, M or N being contiguous. */
+INLINE uint32_t mn_major(const struct matrix *m, uint32_t mn, uint32_t k) {
+  uint32_t at = mn * m->bytes;
+  if (m->span == 16) return (at >> 4) * m->stride + (k >> 3) * m->leading + (k & 7) * 16;
+  return at / m->span * m->leading + (k >> 3) * m->stride + (k & 7) * m->span + at % m->span;
+}
+
+/* rows x 32 bytes. Returns the first row that lies outside of shared memory, or `rows`. */
+static uint32_t fetch_k(const struct matrix *m, uint32_t rows, uint8_t (*out)[32]) {
+  for (uint32_t r = 0; r < rows; r++)
+    for (uint32_t unit = 0; unit < 2; unit++) {
+      const uint8_t *p = chunk(m, k_major(m, r, unit));
+      if (!p) return r;
+      memcpy(out[r] + 16 * unit, p, 16);
+    }
+  return rows;
+}
+INLINE uint32_t fetch_mn_as(const struct matrix *m, uint32_t rows, uint32_t bytes, uint8_t (*out)[32]) {
+  for (uint32_t r = 0; r < rows; r += 16 / bytes)
+    for (uint32_t k = 0; k < 32 / bytes; k++) {
+      const uint8_t *p = chunk(m, mn_major(m, r, k));
+      if (!p) return r;
+      for (uint32_t j = 0; j < 16 / bytes && r + j < rows; j++) memcpy(out[r + j] + bytes * k, p + bytes * j, bytes);
+    }
+  return rows;
+}
+static uint32_t fetch_mn(const struct matrix *m, uint32_t rows, uint8_t (*out)[32]) {
+  return m->bytes == 1 ? fetch_mn_as(m, rows, 1, out) : fetch_mn_as(m, rows, 2, out);
+}
+#endif
