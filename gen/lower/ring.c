@@ -86,6 +86,9 @@ static struct bar_ref staged_barrier(struct lower *l, const struct ws_act *a, co
 
 static long empty_from_full(const struct ws_pipelinem *p) { return p->full_at >= 0 ? p->empty_at - p->full_at : 0; }
 
+/* sm_80 has the older forms. */
+const char *ws_barrier_form(struct lower *l, const char *template) { return l->s->arch >= 90 ? template : ws_fmt(l->arena, "%s_sm80", template); }
+
 const char *ws_lane_first(struct lower *l) {
   if (l->lane_first) return l->lane_first;
   l->lane_first = ws_lower_named(l, WS_REG_PRED, "lane_first");
@@ -111,7 +114,7 @@ static void arrive_at(struct lower *l, const struct ws_act *a, struct bar_ref b,
     guard = ws_fmt(l->arena, "@%s ", p);
   }
   if (scope == WS_SCOPE_CTA) {
-    OP(l, "mbarrier_arrive", guard, b.reg, imm);
+    OP(l, ws_barrier_form(l, "mbarrier_arrive"), guard, b.reg, imm);
     return;
   }
   for (int rank = 0; rank < 2; rank++) /* pair: an arrival at both CTAs; peer: at the other one */
@@ -245,7 +248,7 @@ static void init_side(struct lower *l, const char *what, long at, const int *cou
   for (int e = 0; e < elements; e++)
     for (int k = 0; k < stages; k++) {
       if (e == 0 && k == 0) ws_lower_note(l, "%s", what);
-      OP(l, "mbarrier_init", ws_lower_int(l, at + 8L * (e * stages + k)), ws_lower_int(l, count[e]));
+      OP(l, ws_barrier_form(l, "mbarrier_init"), ws_lower_int(l, at + 8L * (e * stages + k)), ws_lower_int(l, count[e]));
     }
 }
 
@@ -262,7 +265,7 @@ void ws_lower_barriers(struct lower *l) {
   }
   for (int i = 0; i < s->nbarriers; i++)
     if (!s->barriers[i].named) init_side(l, s->barriers[i].name, s->barriers[i].at, s->barriers[i].arrivals, s->barriers[i].count, s->barriers[i].stages);
-  WS_OP0(&l->px, "mbarrier_init_fence");
+  if (s->arch >= 90) WS_OP0(&l->px, "mbarrier_init_fence"); /* before that only this CTA looks at them: the barrier below is enough */
   OP(l, "label", skip);
   WS_OP0(&l->px, s->pair ? "sync_cluster" : "sync_cta");
 }

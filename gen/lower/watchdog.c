@@ -44,9 +44,9 @@ static void wait_at(struct lower *l, const struct ws_act *a, struct bar_ref b, c
   }
   const char *loop = ws_ptx_label(&l->px, "wait");
   if (all)
-    OP(l, "mbarrier_wait", loop, p, b.reg, imm, phase);
+    OP(l, ws_barrier_form(l, "mbarrier_wait"), loop, p, b.reg, imm, phase);
   else
-    OP(l, "mbarrier_wait_leader", loop, p, b.reg, imm, phase, ws_ptx_label(&l->px, "polled"), ws_lane_first(l));
+    OP(l, ws_barrier_form(l, "mbarrier_wait_leader"), loop, p, b.reg, imm, phase, ws_ptx_label(&l->px, "polled"), ws_lane_first(l));
 }
 
 void ws_lower_wait_at(struct lower *l, const struct ws_act *a, struct bar_ref b, const char *phase) {
