@@ -122,10 +122,11 @@ const char *ws_manifest_text(const struct ws_schedule *s, const struct ws_params
   for (size_t i = 0; i < params->n; i++)
     if (params->param[i].map) line_map(params->param[i].map, &o);
   for (size_t i = 0; i < params->n; i++) ws_buf_printf(&o, "// param: %s %s\n", types[params->param[i].type], params->param[i].source);
+  const char *each = s->pair ? "2 * " : ""; /* CTAs a work tile */
   if (s->tile_rows)
-    ws_buf_printf(&o, "// grid: %s/%d * heads * batch\n", s->problem->work_dim, s->tile_rows);
+    ws_buf_printf(&o, "// grid: %s%s/%d * heads * batch\n", each, s->problem->work_dim, s->tile_rows);
   else
-    ws_buf_puts(&o, "// grid: heads * batch\n");
+    ws_buf_printf(&o, "// grid: %sheads * batch\n", each);
   if (s->persistent) ws_buf_printf(&o, "// persistent: %d\n", s->ctas ? s->ctas : 1);
   if (s->pair) ws_buf_puts(&o, "// cluster: 2\n");
   ws_buf_printf(&o, "// block: %d\n// shared: %ld\n", s->threads, s->smem_bytes);

@@ -118,6 +118,7 @@ static void check_next(struct scan *c, const struct ws_acts *acts, const struct 
 static bool split_units(const struct ws_act *a) {
   if (a->kind != WS_S_LOAD && (a->kind != WS_S_STORE || !a->from)) return false;
   const struct ws_mem *g = a->kind == WS_S_LOAD ? a->from : a->to;
+  if (!g->tensor) return false; /* from shared memory into the peer's */
   return (long)g->cols * ws_type_bits(g->tensor->type) % 128 || (long)g->col0 * ws_type_bits(g->tensor->type) % 128;
 }
 

@@ -268,9 +268,10 @@ static void check_layout(struct infer *in, const struct ws_var *v) {
   if (v->layout == WS_L_LANE && v->rows > 32 * in->p->role->warps)
     ws_error(in->s->diags, v->pos, "layout", "`%s` has %d rows, one a thread: `%s` has %d threads", v->name, v->rows, in->p->role->name, 32 * in->p->role->warps);
   int per = 16 * in->p->role->warps;
+  bool wgmma = in->s->arch == 90 && in->p->role->warps % 4 == 0;
   if ((v->layout == WS_L_ACC || v->layout == WS_L_A) && v->rows > 1 && v->rows % per)
-    ws_error(in->s->diags, v->pos, "layout", "`%s` has %d rows: %d warps of mma.sync take a multiple of %d", v->name, v->rows,
-             in->p->role->warps, per);
+    ws_error(in->s->diags, v->pos, "layout", "`%s` has %d rows: %d %s take a multiple of %d", v->name, v->rows, wgmma ? per / 64 : in->p->role->warps,
+             wgmma ? "warpgroups of wgmma" : "warps of mma.sync", per);
 }
 
 static void product(struct infer *in, struct ws_act *a) {

@@ -78,6 +78,21 @@ expect 1 'emu: the kernel did not finish within 0.2 s' $run "$work/hang.ptx" --t
 expect 0 'PASS' $run "$work/k64.ptx" --shape sq=64 --timeout 100 --compare emu
 expect 2 'expected seconds > 0' $run "$work/k64.ptx" --timeout 0
 
+# ---- completion orders ----
+hopper=$specs/fa3_overlap.yaml
+expect 0 'out of order' $run -D head_dim=64 "$hopper" --shape sq=100 --schedule early,late,random:1 --stats
+expect 2 "--schedule: 'soon' found, expected early, late or random:SEED" $run "$work/k64.ptx" --schedule early,soon
+expect 2 "--schedule: 'random:x' found" $run "$work/k64.ptx" --schedule random:x
+expect 2 '--schedule: nothing found' $run "$work/k64.ptx" --schedule ,
+"$tool" gen -D head_dim=64 "$hopper" -o "$work/overlap.ptx" || exit 99
+# Nobody waits for the copies: right where they complete at once, and only there.
+sed 's/^ *cp.async.wait_group [0-9]*;/    \/\/ &/' "$work/k64.ptx" >"$work/hasty.ptx"
+expect 0 'PASS' $run "$work/hasty.ptx" --shape sq=100 --schedule early
+expect 1 'late gives other bits' $run "$work/hasty.ptx" --shape sq=100 --schedule early,late
+
+# ---- what a tensor map cannot say ----
+expect 1 'tensor q: dim 2 (queries): stride 134 elements = 268 bytes found, expected a multiple of 16 bytes: pad the dims inside it' $run "$work/overlap.ptx" --shape sq=100,pad=2
+
 # ---- kernels that lie ----
 sed 's/ex2.approx.ftz.f32/neg.f32/; s/ex2.approx.f32/neg.f32/' "$work/k64.ptx" >"$work/wrong.ptx"
 that '! cmp -s "$work/k64.ptx" "$work/wrong.ptx"' 'an instruction was exchanged'
