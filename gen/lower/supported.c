@@ -169,8 +169,10 @@ static const char *wgmma_reason(const struct ws_schedule *s, const struct ws_pro
   return NULL;
 }
 
-static const char *tcgen05_reason(const struct ws_act *a) {
+static const char *tcgen05_reason(const struct ws_schedule *s, const struct ws_act *a) {
   const struct ws_mem *m[] = {a->a_mem, a->b_mem};
+  if (s->pair) return "tcgen05 in a pair of CTAs";
+  if (!a->a_mem) return "a left operand of tcgen05 in registers";
   for (int i = 0; i < 2; i++) {
     if (m[i]->space == WS_SMEM && !m[i]->buffer->panel) return "an operand of tcgen05 whose rows are no panels of 32, 64 or 128 bytes";
     if (ws_type_bits(m[i]->buffer->type) != 16) return "tcgen05 of this type";
@@ -196,9 +198,9 @@ static const char *act_reason(const struct scan *c, const struct ws_act *a) {
   case WS_S_ASSIGN: return a->handle || !a->dst_part.given ? NULL : part_reason(&a->dst_part, a->dst->cols, ws_part_cols(&a->dst_part, a->dst->cols), a->dst->layout, a->dst->type);
   case WS_S_PRODUCT:
     if (a->by == WS_BY_WGMMA) return wgmma_reason(sc, c->p, a);
-    if (a->by == WS_BY_TCGEN05) return tcgen05_reason(a);
+    if (a->by == WS_BY_TCGEN05) return tcgen05_reason(sc, a);
     return a->a_mem && a->a_mem->transposed ? "a transposed left operand" : NULL;
-  case WS_S_LOAD: return a->from->transposed || a->to->transposed ? "a transposing load" : NULL;
+  case WS_S_LOAD: return a->from->space != WS_GLOBAL ? "a copy into the other CTA" : a->from->transposed || a->to->transposed ? "a transposing load" : NULL;
   case WS_S_STORE: case WS_S_WRITE: return a->to->transposed || (a->from && a->from->transposed) ? "a transposing store" : NULL;
   default: return NULL;
   }
