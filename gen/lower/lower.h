@@ -210,7 +210,15 @@ struct operand {
 void ws_describe(struct lower *l, struct operand *o, bool rows);
 const char *ws_descriptor(struct lower *l, const struct operand *o, int k, int mi); /* a register: of k step k, m-tile mi */
 
+/* Where a slot's bytes lie under the shape that its name gives it: panels are as high as that has rows. */
+static inline struct ws_smem_layout ws_mem_layout(const struct ws_mem *m) {
+  struct ws_smem_layout l = m->buffer->layout;
+  if (m->handle && l.panel_units) l.panel_bytes = (long)m->handle->rows * l.pitch;
+  return l;
+}
+
 /* tcgen05.c */
+void ws_lower_tcgen05_commit(struct lower *l, struct bar_ref b, enum ws_barrier_scope scope);
 void ws_lower_tcgen05(struct lower *l, struct ws_act *a);
 void ws_lower_from_zero(struct lower *l, struct ws_act *a);   /* D = 0 in tensor memory */
 struct tile ws_lower_read_tmem(struct lower *l, const struct ws_mem *m, const struct tile *into, int chunk);

@@ -101,7 +101,7 @@ const char *ws_lane_first(struct lower *l) {
 static void arrive_at(struct lower *l, const struct ws_act *a, struct bar_ref b, enum ws_barrier_scope scope) {
   const char *guard = "", *imm = ws_lower_int(l, b.imm);
   if (a->by == WS_BY_TCGEN05) { /* the products of this thread arrive when they are done */
-    OP(l, "tcgen05_commit", b.reg, imm);
+    ws_lower_tcgen05_commit(l, b, scope);
     return;
   }
   ws_lower_fence_before(l);
@@ -117,9 +117,9 @@ static void arrive_at(struct lower *l, const struct ws_act *a, struct bar_ref b,
     OP(l, ws_barrier_form(l, "mbarrier_arrive"), guard, b.reg, imm);
     return;
   }
-  for (int rank = 0; rank < 2; rank++) /* pair: an arrival at both CTAs; peer: at the other one */
+  for (int rank = 0; rank < 2; rank++) /* pair: an arrival at both CTAs; leader: at rank 0; peer: at the other one */
     if (scope == WS_SCOPE_PAIR || rank == 0)
-      OP(l, "mbarrier_arrive_cluster", guard, b.reg, imm, scope == WS_SCOPE_PAIR ? ws_lower_int(l, rank) : "%peer", ws_lower_temp(l, WS_REG_B32));
+      OP(l, "mbarrier_arrive_cluster", guard, b.reg, imm, scope == WS_SCOPE_PEER ? "%peer" : ws_lower_int(l, rank), ws_lower_temp(l, WS_REG_B32));
 }
 
 /* --- statements on rings --- */
@@ -175,7 +175,10 @@ void ws_lower_acquire(struct lower *l, struct ws_act *a) {
   name_slot(l, a, r);
   struct bar_ref b = slot_barrier(l, a, r);
   if (!p->no_empty) ws_lower_wait_at(l, a, (struct bar_ref){b.reg, b.imm + empty_from_full(p)}, r->phase);
-  if (p->by == WS_BY_TMA) OP(l, "mbarrier_expect", b.reg, ws_lower_int(l, b.imm), ws_lower_int(l, a->bytes));
+  if (p->by == WS_BY_TMA && p->full == WS_SCOPE_LEADER)
+    OP(l, "mbarrier_expect_leader", b.reg, ws_lower_int(l, b.imm), ws_lower_int(l, a->bytes), ws_lower_temp(l, WS_REG_PRED));
+  else if (p->by == WS_BY_TMA)
+    OP(l, "mbarrier_expect", b.reg, ws_lower_int(l, b.imm), ws_lower_int(l, a->bytes));
   if (p->no_empty && p->by != WS_BY_TMA) ws_lower_note(l, "no waiting: other synchronisation orders the reuse");
   advance(l, r, p->buffer->stages);
 }

@@ -141,16 +141,15 @@ static bool half_step_registers(const struct ws_node *x) {
 
 /* --- statements --- */
 
-static bool reachable(enum ws_barrier_scope s) { return s == WS_SCOPE_CTA || s == WS_SCOPE_PAIR; }
+static bool reachable(enum ws_barrier_scope s) { return s != WS_SCOPE_PEER; }
 
 static const char *ring_reason(const struct ws_schedule *s, const struct ws_act *a) {
   if (s->arch >= 90) {
-    if (a->barrier) return a->barrier->named || (a->barrier->scope == WS_SCOPE_CTA && !a->barrier->manual) ? NULL : "a barrier of this scope, or by hand";
-    if (a->by == WS_BY_TCGEN05) return a->pipe && a->pipe->full != WS_SCOPE_CTA ? "a commit of this scope" : NULL;
+    if (a->barrier) return a->barrier->named || (reachable(a->barrier->scope) && !a->barrier->manual) ? NULL : "a barrier of this scope, or by hand";
     if (a->pipe->by == WS_BY_CP_ASYNC && a->element_at) return "a ring by cp.async whose element depends on the instance";
     return reachable(a->pipe->full) && reachable(a->pipe->empty) ? NULL : "a ring of this scope";
   }
-  if (a->barrier) return a->barrier->named || (a->barrier->scope == WS_SCOPE_CTA && !a->barrier->manual) ? NULL : "a barrier of this scope, or by hand";
+  if (a->barrier) return a->barrier->named || (reachable(a->barrier->scope) && !a->barrier->manual) ? NULL : "a barrier of this scope, or by hand";
   if (a->pipe->by == WS_BY_CP_ASYNC && a->element_at) return "a ring by cp.async whose element depends on the instance";
   if (a->pipe->full != WS_SCOPE_CTA || a->pipe->empty != WS_SCOPE_CTA) return "a ring of this scope: clusters exist from sm_90 on";
   return a->pipe->by == WS_BY_TMA ? "a pipeline filled by TMA, which exists from sm_90 on" : NULL;
@@ -169,9 +168,8 @@ static const char *wgmma_reason(const struct ws_schedule *s, const struct ws_pro
   return NULL;
 }
 
-static const char *tcgen05_reason(const struct ws_schedule *s, const struct ws_act *a) {
+static const char *tcgen05_reason(const struct ws_act *a) {
   const struct ws_mem *m[] = {a->a_mem, a->b_mem};
-  if (s->pair) return "tcgen05 in a pair of CTAs";
   if (!a->a_mem) return "a left operand of tcgen05 in registers";
   for (int i = 0; i < 2; i++) {
     if (m[i]->space == WS_SMEM && !m[i]->buffer->panel) return "an operand of tcgen05 whose rows are no panels of 32, 64 or 128 bytes";
@@ -198,7 +196,7 @@ static const char *act_reason(const struct scan *c, const struct ws_act *a) {
   case WS_S_ASSIGN: return a->handle || !a->dst_part.given ? NULL : part_reason(&a->dst_part, a->dst->cols, ws_part_cols(&a->dst_part, a->dst->cols), a->dst->layout, a->dst->type);
   case WS_S_PRODUCT:
     if (a->by == WS_BY_WGMMA) return wgmma_reason(sc, c->p, a);
-    if (a->by == WS_BY_TCGEN05) return tcgen05_reason(sc, a);
+    if (a->by == WS_BY_TCGEN05) return tcgen05_reason(a);
     return a->a_mem && a->a_mem->transposed ? "a transposed left operand" : NULL;
   case WS_S_LOAD: return a->from->space != WS_GLOBAL ? "a copy into the other CTA" : a->from->transposed || a->to->transposed ? "a transposing load" : NULL;
   case WS_S_STORE: case WS_S_WRITE: return a->to->transposed || (a->from && a->from->transposed) ? "a transposing store" : NULL;

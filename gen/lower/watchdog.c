@@ -44,7 +44,7 @@ static void wait_at(struct lower *l, const struct ws_act *a, struct bar_ref b, c
   }
   const char *loop = ws_ptx_label(&l->px, "wait");
   if (all)
-    OP(l, ws_barrier_form(l, "mbarrier_wait"), loop, p, b.reg, imm, phase);
+    OP(l, l->s->pair ? "mbarrier_wait_cluster" : ws_barrier_form(l, "mbarrier_wait"), loop, p, b.reg, imm, phase);
   else
     OP(l, ws_barrier_form(l, "mbarrier_wait_leader"), loop, p, b.reg, imm, phase, ws_ptx_label(&l->px, "polled"), ws_lane_first(l));
 }
