@@ -258,6 +258,8 @@ const char *ws_frag_address(struct lower *l, const struct frag_map *f, const cha
 void ws_lower_load(struct lower *l, struct ws_act *a);
 void ws_lower_store(struct lower *l, struct ws_act *a);
 void ws_lower_write(struct lower *l, struct ws_act *a);
+void ws_lower_copy(struct lower *l, struct ws_act *a);
+void ws_lower_reduction(struct lower *l, struct ws_act *a);
 const char *ws_lower_extent(struct lower *l, const char *dim);     /* the run-time extent of a dim */
 const char *ws_outer_index(const char *dim);                       /* the index of the work tile along an outer dim */
 struct acc_access {                /* how this lane's part of an accumulator lies in a tensor */
