@@ -212,6 +212,19 @@ static const char *pass_guard(struct lower *l, const struct copy_map *map, int p
   return p;
 }
 
+/* `l2=...`: a policy for the L2 cache, made once a program. */
+struct l2_hint ws_lower_l2(struct lower *l, const struct ws_act *a) {
+  if (!a->opt.l2 || !strcmp(a->opt.l2, "evict_normal")) return (struct l2_hint){"", ""};
+  const char **reg = &l->l2[strcmp(a->opt.l2, "evict_first") != 0];
+  if (!*reg) {
+    *reg = ws_lower_named(l, WS_REG_B64, "l2_%s", a->opt.l2);
+    struct ws_buf *old = ws_lower_hoist(l, l->start);
+    OP(l, "l2_policy", *reg, a->opt.l2);
+    ws_lower_restore(l, old);
+  }
+  return (struct l2_hint){".L2::cache_hint", ws_fmt(l->arena, ", %s", *reg)};
+}
+
 void ws_lower_load(struct lower *l, struct ws_act *a) {
   const struct ws_mem *from = a->from, *to = a->to;
   if (!part_is_plain(l, to)) return;
@@ -227,13 +240,14 @@ void ws_lower_load(struct lower *l, struct ws_act *a) {
   if (map->clip == map->row && whole_block(l, from)) ws_lower_note(l, "no row check: only the block at the end of %s can reach past it", from->tensor->name);
   const char *address = tile_address(l, from, p), *left = map->clip == map->row && whole_block(l, from) ? NULL : rows_left(l, from, map->clip);
   struct smem_side s = smem_side(l, to, map);
+  struct l2_hint l2 = ws_lower_l2(l, a);
   for (int k = 0; k < map->passes; k++) {
     const char *imm, *reg = smem_pass(l, &s, map, k, &imm), *guard = pass_guard(l, map, k);
     const char *off = guard ? ws_fmt(l->arena, "@!%s ", guard) : "";
     if (left)
-      OP(l, "cp_async_clipped", off, reg, imm, address, left, ws_lower_int(l, k * map->rows_pass), ws_lower_temp(l, WS_REG_PRED), ws_lower_temp(l, WS_REG_B32));
+      OP(l, "cp_async_clipped", off, reg, imm, address, left, ws_lower_int(l, k * map->rows_pass), ws_lower_temp(l, WS_REG_PRED), ws_lower_temp(l, WS_REG_B32), l2.form, l2.policy);
     else
-      OP(l, "cp_async", off, reg, imm, address);
+      OP(l, "cp_async", off, reg, imm, address, l2.form, l2.policy);
     if (k + 1 < map->passes) OP(l, "add_s64", address, address, p->pass);
   }
   if (skip) OP(l, "label", skip);

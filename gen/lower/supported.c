@@ -213,9 +213,15 @@ static const char *act_reason(const struct scan *c, const struct ws_act *a) {
 /* Does the statement read or write tensor memory? */
 static bool tmem(const struct ws_act *a) { return (a->to && a->to->space == WS_TMEM) || (a->value && ws_reads_tmem(a->value)); }
 
-static const char *option_reason(const struct ws_act *a) {
-  if (a->opt.chunk && !tmem(a)) return "`chunk`";
-  return a->opt.l2 ? "`l2`" : NULL;
+/* Columns that an instruction moves between shared or global memory and an accumulator: two a lane, or an operand of 16. */
+static int columns_moved(const struct ws_act *a) {
+  const struct ws_node *x = a->kind == WS_S_ASSIGN ? a->value : NULL;
+  return x && x->kind == WS_N_READ && x->layout == WS_L_A ? 16 : 8;
+}
+
+static const char *option_reason(const struct scan *c, const struct ws_act *a) {
+  if (!a->opt.chunk || tmem(a) || a->opt.chunk == columns_moved(a)) return NULL;
+  return ws_fmt(c->s->arena, "`chunk=%d` where an instruction moves %d columns", a->opt.chunk, columns_moved(a));
 }
 
 /* Registers go to memory from accumulators. */
@@ -230,7 +236,7 @@ static void check_layout(struct scan *c, const struct ws_act *a) {
 
 static void check_act(void *ctx, struct ws_act *a) {
   struct scan *c = ctx;
-  const char *why = act_reason(c, a), *option = option_reason(a);
+  const char *why = act_reason(c, a), *option = option_reason(c, a);
   if (why) refuse(c, a->src->pos, why);
   if (option) refuse(c, a->src->pos, option);
   if (!why && split_units(a)) refuse(c, a->src->pos, "a copy of rows that are no whole units of 16 bytes");
