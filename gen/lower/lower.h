@@ -134,6 +134,8 @@ struct lower {
     const char *reg;
   } *fixed;
   size_t nfixed, fixed_cap;
+  struct ready *ready;             /* descriptors built ahead; see tcgen05.c */
+  size_t nready, ready_cap;
   const char *lane_first;          /* predicate: lane 0; NULL until it is needed */
   struct tma_map **tma_maps;       /* of the whole kernel */
   size_t nmaps, maps_cap;
@@ -198,12 +200,14 @@ struct operand {
   const char *low, *high;        /* registers or immediates: descriptor words of step 0 */
 };
 void ws_describe(struct lower *l, struct operand *o, bool rows);
-const char *ws_descriptor(struct lower *l, const struct operand *o, int k, int mi); /* a register: of k step k, m-tile mi */
+const char *ws_descriptor(struct lower *l, const struct operand *o, int k, int mi, const char *into); /* of k step k, m-tile mi; NULL: a temporary */
 
 /* tcgen05.c */
 void ws_lower_tcgen05(struct lower *l, struct ws_act *a);
+void ws_lower_descriptors(struct lower *l, struct ws_acts *block); /* those of products with descriptors=all */
 void ws_lower_from_zero(struct lower *l, struct ws_act *a);   /* D = 0 in tensor memory */
 struct tile ws_lower_read_tmem(struct lower *l, const struct ws_mem *m, const struct tile *into, int chunk);
+void ws_lower_read_red(struct lower *l, const struct ws_act *a); /* x, r = read(S) with red=max */
 void ws_lower_write_tmem(struct lower *l, const struct ws_mem *m, const struct tile *v, int chunk);
 void ws_lower_tmem_alloc(struct lower *l);                    /* at the start of the kernel, and at its end */
 void ws_lower_tmem_free(struct lower *l);
