@@ -129,6 +129,7 @@ static void sync_act(struct lower *l, const struct ws_act *a) {
 }
 
 static bool has_vote(const struct ws_node *x) {
+  if (x->kind == WS_N_VAR) return x->type == WS_BOOL;
   if (x->kind == WS_N_REDUCE && (x->fn == WS_F_ANY || x->fn == WS_F_ALL)) return true;
   for (int i = 0; i < x->n; i++)
     if (has_vote(x->arg[i])) return true;

@@ -55,6 +55,24 @@ struct tile ws_lower_reduce(struct lower *l, const struct ws_node *x) {
   return out;
 }
 
+/* --- reductions along a column: 2 mt elements in each of 8 lanes, all rows in this warp --- */
+
+struct tile ws_lower_column_reduce(struct lower *l, const struct ws_node *x) {
+  struct tile in = ws_lower_value(l, x->arg[0]), out = {.nt = in.nt, .n = in.nt * 2, .reg = WS_NEW_N(l->arena, const char *, in.nt * 2)};
+  bool max = x->fn == WS_F_COLMAX;
+  if (!in.nt) out.n = 1, out.reg = WS_NEW_N(l->arena, const char *, 1); /* a row vector has one column */
+  for (int c = 0; c < out.n; c++) {
+    const char *acc = in.reg[in.nt ? c / 2 * 4 + c % 2 : 0];
+    for (int r = 1; r < in.mt * 2; r++) {
+      const char *d = r == 1 ? ws_lower_temp(l, WS_REG_F32) : acc;
+      OP(l, max ? "max_f32" : "add_f32", d, acc, in.reg[in.nt ? (r / 2 * in.nt + c / 2) * 4 + r % 2 * 2 + c % 2 : r]);
+      acc = d;
+    }
+    OP(l, max ? "rows_max" : "rows_sum", out.reg[c] = ws_lower_temp(l, WS_REG_F32), acc, ws_lower_temp(l, WS_REG_F32));
+  }
+  return out;
+}
+
 /* --- votes --- */
 
 /* `any(x > v)` with one v a row asks whether this lane's largest x of the row exceeds v: the maximum of a row costs no more

@@ -23,7 +23,13 @@ static const char *part_reason(const struct ws_part *p, int extent, int cols, en
   return first % unit || cols % unit ? "a part of a register tile that starts or ends inside of a register" : NULL;
 }
 
-static const char *node_reason(const struct ws_node *x) {
+static const char *column_reason(const struct ws_programm *p, const struct ws_node *a) {
+  if (a->rows == 1) return "a reduction of what has one value a column already";
+  if (a->layout == WS_L_LANE) return "a reduction along columns of layout `lane`, whose rows lie in different threads";
+  return p->role->warps > 1 ? "a reduction along columns whose rows are split over several warps (one warp, or `write`, `sync` and `read`)" : NULL;
+}
+
+static const char *node_reason(const struct ws_programm *p, const struct ws_node *x) {
   switch (x->kind) {
   case WS_N_PART: return part_reason(&x->part, x->arg[0]->cols, x->cols, x->layout, x->type);
   case WS_N_COORD: return "a coordinate of the work tile";
@@ -32,10 +38,9 @@ static const char *node_reason(const struct ws_node *x) {
     if (x->fn != WS_F_CAST) return NULL;
     if (ws_type_bits(x->arg[0]->type) < 32) return "16-bit values in arithmetic";
     return x->type == WS_F32 || x->type == WS_F16 || x->type == WS_BF16 ? NULL : "a cast to this type";
-  case WS_N_VAR: return x->type == WS_BOOL ? "a condition that is kept in a name" : NULL;
   case WS_N_REDUCE:
     if (x->fn >= WS_F_ROWMAX && x->fn <= WS_F_ROWPART && x->arg[0]->cols == 1) return "a reduction of what has one value a row already";
-    return x->fn == WS_F_COLMAX || x->fn == WS_F_COLSUM ? "a reduction along columns" : NULL;
+    return x->fn == WS_F_COLMAX || x->fn == WS_F_COLSUM ? column_reason(p, x->arg[0]) : NULL;
   default: return NULL;
   }
 }
@@ -44,7 +49,7 @@ static void check_mem(struct scan *c, const struct ws_mem *m);
 
 static void check_node(struct scan *c, const struct ws_node *x) {
   if (!x) return;
-  const char *why = node_reason(x);
+  const char *why = node_reason(c->p, x);
   if (why) refuse(c, x->pos, why);
   check_mem(c, x->mem);
   check_mem(c, x->mem2);
@@ -129,21 +134,25 @@ static bool half_step(const struct ws_mem *m, bool along_rows) {
   return n != all && first % 8 == 0 && (n % 16 || first % 16);
 }
 
+static bool half_step_registers(const struct ws_node *x) {
+  if (x->kind == WS_N_PART) return x->cols % 16 || (!x->part.of && x->part.first % 16);
+  return x->kind == WS_N_OP && x->n && half_step_registers(x->arg[0]);
+}
+
 /* --- statements --- */
 
-static bool reachable(enum ws_barrier_scope s) { return s == WS_SCOPE_CTA || s == WS_SCOPE_PAIR; }
+static bool reachable(enum ws_barrier_scope s) { return s != WS_SCOPE_PEER; }
 
 static const char *ring_reason(const struct ws_schedule *s, const struct ws_act *a) {
   if (s->arch >= 90) {
-    if (a->barrier) return a->barrier->named || (a->barrier->scope == WS_SCOPE_CTA && !a->barrier->manual) ? NULL : "a barrier of this scope, or by hand";
-    if (a->by == WS_BY_TCGEN05) return a->pipe && a->pipe->full != WS_SCOPE_CTA ? "a commit of this scope" : NULL;
+    if (a->barrier) return a->barrier->named || (reachable(a->barrier->scope) && !a->barrier->manual) ? NULL : "a barrier of this scope, or by hand";
     if (a->pipe->by == WS_BY_CP_ASYNC && a->element_at) return "a ring by cp.async whose element depends on the instance";
     return reachable(a->pipe->full) && reachable(a->pipe->empty) ? NULL : "a ring of this scope";
   }
-  if (a->barrier) return a->barrier->named ? NULL : "an mbarrier";
-  if (a->element_at) return "an element that depends on the instance";
-  if (a->pipe->by == WS_BY_THREADS) return "a pipeline filled by threads";
-  return a->pipe->by == WS_BY_TMA ? "a pipeline filled by TMA" : NULL;
+  if (a->barrier) return a->barrier->named || (reachable(a->barrier->scope) && !a->barrier->manual) ? NULL : "a barrier of this scope, or by hand";
+  if (a->pipe->by == WS_BY_CP_ASYNC && a->element_at) return "a ring by cp.async whose element depends on the instance";
+  if (a->pipe->full != WS_SCOPE_CTA || a->pipe->empty != WS_SCOPE_CTA) return "a ring of this scope: clusters exist from sm_90 on";
+  return a->pipe->by == WS_BY_TMA ? "a pipeline filled by TMA, which exists from sm_90 on" : NULL;
 }
 
 /* wgmma reads swizzled panels, and has 64 rows for each warpgroup. */
@@ -167,9 +176,8 @@ static const char *ahead_reason(const struct ws_programm *p, const struct ws_act
   return moves ? "`descriptors=all` of a slot of a ring" : NULL;
 }
 
-static const char *tcgen05_reason(const struct ws_schedule *s, const struct ws_programm *p, const struct ws_act *a) {
+static const char *tcgen05_reason(const struct ws_programm *p, const struct ws_act *a) {
   const struct ws_mem *m[] = {a->a_mem, a->b_mem};
-  if (s->pair) return "tcgen05 in a pair of CTAs";
   if (!a->a_mem) return "a left operand of tcgen05 in registers";
   for (int i = 0; i < 2; i++) {
     if (m[i]->space == WS_SMEM && !m[i]->buffer->panel) return "an operand of tcgen05 whose rows are no panels of 32, 64 or 128 bytes";
@@ -188,15 +196,15 @@ static const char *act_reason(const struct scan *c, const struct ws_act *a) {
   case WS_S_ARRIVE: return a->barrier ? ring_reason(sc, a) : "a counter in global memory";
   case WS_S_WAIT_EQ: return "a counter in global memory";
   case WS_S_WAIT_PHASE: case WS_S_ARRIVE_EXPECT: case WS_S_INIT: case WS_S_INVAL: case WS_S_FENCE: return "an explicit form";
-  case WS_S_ONE_THREAD: return hopper ? NULL : "a one-thread block";
-  case WS_S_AWAIT: return hopper ? NULL : "`await`";
+  case WS_S_ONE_THREAD: return NULL;
+  case WS_S_AWAIT: return hopper ? NULL : "`await`: the products of mma.sync are done when the next instruction starts";
   case WS_S_COPY: return "`copy`";
   case WS_S_REDUCE: return "`reduce`";
   case WS_S_ASSIGN2: return a->dst->cols % 2 ? "tcgen05.ld.red of an odd number of columns" : NULL;
-  case WS_S_ASSIGN: return a->handle && !hopper ? "a second name for a slot" : a->handle || !a->dst_part.given ? NULL : part_reason(&a->dst_part, a->dst->cols, ws_part_cols(&a->dst_part, a->dst->cols), a->dst->layout, a->dst->type);
+  case WS_S_ASSIGN: return a->handle || !a->dst_part.given ? NULL : part_reason(&a->dst_part, a->dst->cols, ws_part_cols(&a->dst_part, a->dst->cols), a->dst->layout, a->dst->type);
   case WS_S_PRODUCT:
     if (a->by == WS_BY_WGMMA) return wgmma_reason(sc, c->p, a);
-    if (a->by == WS_BY_TCGEN05) return tcgen05_reason(sc, c->p, a);
+    if (a->by == WS_BY_TCGEN05) return tcgen05_reason(c->p, a);
     return a->a_mem && a->a_mem->transposed ? "a transposed left operand" : NULL;
   case WS_S_LOAD: return a->from->space != WS_GLOBAL ? "a copy into the other CTA" : a->from->transposed || a->to->transposed ? "a transposing load" : NULL;
   case WS_S_STORE: case WS_S_WRITE: return a->to->transposed || (a->from && a->from->transposed) ? "a transposing store" : NULL;
@@ -216,6 +224,7 @@ static const char *option_reason(const struct ws_act *a) {
 static void check_layout(struct scan *c, const struct ws_act *a) {
   if ((a->kind != WS_S_STORE && a->kind != WS_S_WRITE) || !a->value || a->value->kind == WS_N_CONST) return;
   enum ws_layout l = a->value->layout;
+  if (a->value->rows == 1 && a->value->cols > 1) refuse(c, a->value->pos, "moving a column vector to memory");
   if (a->value->cols == 1 && a->value->rows > 1 && a->value->type != WS_F32) refuse(c, a->value->pos, "moving a row vector of 16 bits to memory");
   if (l != WS_L_ACC && l != WS_L_COPY && l != WS_L_LANE) refuse(c, a->value->pos, ws_fmt(c->s->arena, "moving layout `%s` to memory", ws_layout_name(l)));
 }
@@ -230,6 +239,7 @@ static void check_act(void *ctx, struct ws_act *a) {
   if (a->kind == WS_S_PRODUCT && half_step(a->a_mem, false)) refuse(c, a->a_mem->pos, "a product over a part that is no multiple of 16");
   if (a->kind == WS_S_PRODUCT && a->b_mem && half_step(a->b_mem, !a->b_mem->transposed))
     refuse(c, a->b_mem->pos, "a product over a part that is no multiple of 16");
+  if (a->kind == WS_S_PRODUCT && a->a && half_step_registers(a->a)) refuse(c, a->a->pos, "a product over a part that is no multiple of 16");
   if (a->kind == WS_S_STORE && a->to && a->to->tensor && ws_type_bits(a->to->tensor->type) == 8) refuse(c, a->src->pos, "a store of 8-bit elements");
   if (!why) check_layout(c, a);
   check_node(c, a->value);
@@ -246,7 +256,6 @@ static void check_roles(struct scan *c) {
   for (int i = 0; i < c->s->nroles; i++) {
     const struct ws_rolem *r = &c->s->roles[i];
     if (c->s->arch >= 90) continue;
-    if (r->one_thread) refuse(c, r->decl->name.pos, ws_fmt(c->s->arena, "role `%s`: roles of one thread", r->name));
     if (r->registers) refuse(c, r->decl->registers->pos, "`registers`, which setmaxnreg sets from sm_90 on");
   }
 }
@@ -274,17 +283,10 @@ static void check_problem(struct scan *c) {
   if (strcmp(c->s->problem->name, "attention.forward")) refuse(c, c->s->doc->problem_pos, ws_fmt(c->s->arena, "problem `%s`", c->s->problem->name));
 }
 
-/* Persistent CTAs and clusters need the tile numbers of sm_90's launch. */
-static void check_work(struct scan *c) {
-  if (c->s->persistent && c->s->arch < 90)
-    ws_error(c->s->diags, c->s->doc->work.launch->pos, "not-lowered", "a persistent launch is not lowered for %s yet: `launch: single`", c->s->target);
-}
-
 bool ws_lower_supports(struct ws_schedule *s) {
   struct scan c = {.s = s};
   size_t before = s->diags->errors;
   check_problem(&c);
-  check_work(&c);
   if (!strcmp(s->name, "_")) ws_error(s->diags, s->doc->schedule_pos, "name", "`_` is no name for a kernel in PTX");
   check_roles(&c);
   check_buffers(&c);

@@ -18,7 +18,7 @@ struct tile ws_tile_make(struct lower *l, const char *name, int rows, int cols, 
   struct extent ex = ws_extent(l, rows, cols, lay);
   struct tile x = {.mt = ex.mt, .nt = ex.nt, .n = ex.n, .packed = ws_type_bits(t) == 16, .lane = ex.lane};
   if (x.packed) x.n = (x.n + 1) / 2;
-  x.reg = ws_ptx_regs(&l->px, t == WS_F32 ? WS_REG_F32 : WS_REG_B32, name, (size_t)x.n);
+  x.reg = ws_ptx_regs(&l->px, ws_reg_class(t), name, (size_t)x.n);
   return x;
 }
 
@@ -36,19 +36,7 @@ const char *ws_tile_element(const struct tile *t, int e, const struct extent *of
   return t->reg[0];
 }
 
-int ws_part_first(const struct ws_part *p, int extent) { return p->of ? extent / p->of * p->index : p->first; }
-
-/* Columns of a tile: the registers that hold them. first and cols are multiples of 8 in layout acc, of 2 where pairs are packed. */
-struct tile ws_tile_part(struct lower *l, const struct tile *full, int first, int cols) {
-  struct tile t = *full;
-  int per = full->packed ? 2 : 1, from = full->lane ? first : first / 8 * 4, each = full->lane ? full->nt : full->nt * 4, n = full->lane ? cols : cols / 8 * 4;
-  int blocks = full->lane ? 1 : full->mt;
-  t.nt = full->lane ? cols : cols / 8, t.n = blocks * n / per;
-  t.reg = WS_NEW_N(l->arena, const char *, t.n);
-  for (int b = 0, k = 0; b < blocks; b++)
-    for (int e = 0; e < n / per; e++) t.reg[k++] = full->reg[(b * each + from) / per + e];
-  return t;
-}
+enum ws_reg_class ws_reg_class(enum ws_type t) { return t == WS_F32 ? WS_REG_F32 : t == WS_BOOL ? WS_REG_PRED : WS_REG_B32; }
 
 struct ws_list ws_register_lines(struct lower *l, const char *const *reg, int n) {
   const char **cell = WS_NEW_N(l->arena, const char *, (size_t)(n + 15) / 16);

@@ -251,6 +251,9 @@ struct ws_node *ws_resolve_expr(struct ws_scope *sc, const struct ws_expr *e) {
     return x;
   }
   if (bad) return NULL;
+  if (e->kind == WS_E_SELECT && ws_static_try(s, sc->env, e->arg[0], &v, &bad) && v.kind == WS_ST_BOOL)
+    return ws_resolve_expr(sc, e->arg[v.i ? 1 : 2]); /* decided at generation */
+  if (bad) return NULL;
   switch (e->kind) {
   case WS_E_NAME: return name(sc, e);
   case WS_E_CALL: return call(sc, e);

@@ -39,7 +39,8 @@ static void want(struct infer *in, struct ws_node *x, enum ws_layout l) {
   case WS_N_VAR:
     if (x->var->layout == WS_L_NONE) x->var->layout = x->layout = l, in->changed = true;
     break;
-  case WS_N_OP: case WS_N_MASK: case WS_N_REDUCE: case WS_N_PART:
+  case WS_N_PART: want(in, x->arg[0], l); break; /* a part lies as the whole does */
+  case WS_N_OP: case WS_N_MASK: case WS_N_REDUCE:
     for (int i = 0; i < x->n; i++) want(in, x->arg[i], l == WS_L_A ? WS_L_ACC : l);
     break;
   default: break;
