@@ -42,8 +42,8 @@ void ws_describe(struct lower *l, struct operand *o, bool rows) {
   o->low = low, o->high = ws_fmt(l->arena, "0x%08lX", high_word(l, o->mem->buffer) | eight / 16);
 }
 
-const char *ws_descriptor(struct lower *l, const struct operand *o, int k, int mi) {
-  const char *d = ws_lower_temp(l, WS_REG_B64), *t = ws_lower_temp(l, WS_REG_B32);
+const char *ws_descriptor(struct lower *l, const struct operand *o, int k, int mi, const char *into) {
+  const char *d = into ? into : ws_lower_temp(l, WS_REG_B64), *t = ws_lower_temp(l, WS_REG_B32);
   OP(l, "descriptor", d, o->low, ws_lower_int(l, step_bytes(o, k, mi) / 16), o->high, t);
   return d;
 }

@@ -135,6 +135,8 @@ struct lower {
   } *fixed;
   size_t nfixed, fixed_cap;
   const char *l2[2];               /* policies of this program: evict_first, evict_last */
+  struct ready *ready;             /* descriptors built ahead; see tcgen05.c */
+  size_t nready, ready_cap;
   const char *lane_first;          /* predicate: lane 0; NULL until it is needed */
   struct tma_map **tma_maps;       /* of the whole kernel */
   size_t nmaps, maps_cap;
@@ -209,7 +211,7 @@ struct operand {
   const char *low, *high;        /* registers or immediates: descriptor words of step 0 */
 };
 void ws_describe(struct lower *l, struct operand *o, bool rows);
-const char *ws_descriptor(struct lower *l, const struct operand *o, int k, int mi); /* a register: of k step k, m-tile mi */
+const char *ws_descriptor(struct lower *l, const struct operand *o, int k, int mi, const char *into); /* of k step k, m-tile mi; NULL: a temporary */
 
 /* Where a slot's bytes lie under the shape that its name gives it: panels are as high as that has rows. */
 static inline struct ws_smem_layout ws_mem_layout(const struct ws_mem *m) {
@@ -221,8 +223,10 @@ static inline struct ws_smem_layout ws_mem_layout(const struct ws_mem *m) {
 /* tcgen05.c */
 void ws_lower_tcgen05_commit(struct lower *l, struct bar_ref b, enum ws_barrier_scope scope);
 void ws_lower_tcgen05(struct lower *l, struct ws_act *a);
+void ws_lower_descriptors(struct lower *l, struct ws_acts *block); /* those of products with descriptors=all */
 void ws_lower_from_zero(struct lower *l, struct ws_act *a);   /* D = 0 in tensor memory */
 struct tile ws_lower_read_tmem(struct lower *l, const struct ws_mem *m, const struct tile *into, int chunk);
+void ws_lower_read_red(struct lower *l, const struct ws_act *a); /* x, r = read(S) with red=max */
 void ws_lower_write_tmem(struct lower *l, const struct ws_mem *m, const struct tile *v, int chunk);
 void ws_lower_tmem_alloc(struct lower *l);                    /* at the start of the kernel, and at its end */
 void ws_lower_tmem_free(struct lower *l);
