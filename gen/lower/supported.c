@@ -176,6 +176,14 @@ static const char *ahead_reason(const struct ws_programm *p, const struct ws_act
   return moves ? "`descriptors=all` of a slot of a ring" : NULL;
 }
 
+/* Does a tile in tensor memory start at a multiple of so many columns, whichever element it is? */
+static bool starts_at(const struct ws_mem *m, int unit) {
+  const struct ws_bufferm *b = m->buffer;
+  for (int i = 0; i < b->count * b->stages; i++)
+    if ((b->column[i] + (long)m->col0 * ws_type_bits(b->type) / 32) % unit) return false;
+  return true;
+}
+
 static const char *tcgen05_reason(const struct ws_programm *p, const struct ws_act *a) {
   const struct ws_mem *m[] = {a->a_mem, a->b_mem};
   if (!a->a_mem) return "a left operand of tcgen05 in registers";
@@ -185,6 +193,8 @@ static const char *tcgen05_reason(const struct ws_programm *p, const struct ws_a
   }
   if (a->a_mem->transposed && a->a_mem->space == WS_TMEM) return "a transposed left operand in tensor memory";
   if (a->to->rows != 128 || a->to->buffer->type != WS_F32) return "an accumulator in tensor memory that is not 128 rows of f32";
+  if (!starts_at(a->to, 2)) return "an accumulator in tensor memory that starts at an odd column";
+  if (a->a_mem->space == WS_TMEM && !starts_at(a->a_mem, 4)) return "a left operand in tensor memory that starts at no multiple of 4 columns";
   return ahead_reason(p, a);
 }
 
@@ -207,7 +217,7 @@ static const char *act_reason(const struct scan *c, const struct ws_act *a) {
   case WS_S_AWAIT: return hopper ? NULL : "`await`: the products of mma.sync are done when the next instruction starts";
   case WS_S_COPY: return a->from->transposed || a->to->transposed ? "a transposing copy" : NULL;
   case WS_S_REDUCE: return reduce_reason(a);
-  case WS_S_ASSIGN2: return a->dst->cols % 2 ? "tcgen05.ld.red of an odd number of columns" : NULL;
+  case WS_S_ASSIGN2: return a->dst->cols % 2 || !starts_at(a->value->mem, 2) ? "tcgen05.ld.red of columns that are no pairs" : NULL;
   case WS_S_ASSIGN: return a->handle || !a->dst_part.given ? NULL : part_reason(&a->dst_part, a->dst->cols, ws_part_cols(&a->dst_part, a->dst->cols), a->dst->layout, a->dst->type);
   case WS_S_PRODUCT:
     if (a->by == WS_BY_WGMMA) return wgmma_reason(sc, c->p, a);
