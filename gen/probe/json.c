@@ -41,8 +41,8 @@ static void descriptors(const struct probe *p, struct ws_buf *o) {
   ws_buf_puts(o, ",\n  \"products\": [");
   for (size_t i = 0; i < found.n; i++) {
     const struct product *x = &found.list[i];
-    ws_buf_printf(o, "%s\n    {\"line\": %u, \"role\": \"%s\", \"by\": \"%s\", \"operand\": \"%s\", \"k_major\": %s, \"m\": %d, \"n\": %d, \"descriptors\": [", i ? "," : "",
-                  x->act->src->pos.line, x->prog->role->name, ws_mechanism_name(x->act->by), x->a ? "a" : "b", x->o.mn_major ? "false" : "true", x->m, x->n);
+    ws_buf_printf(o, "%s\n    {\"lines\": [%s], \"role\": \"%s\", \"by\": \"%s\", \"operand\": \"%s\", \"k_major\": %s, \"m\": %d, \"n\": %d, \"descriptors\": [", i ? "," : "",
+                  ws_probe_lines(p, x, "", "") + 1, x->prog->role->name, ws_mechanism_name(x->act->by), x->a ? "a" : "b", x->o.mn_major ? "false" : "true", x->m * x->ctas, x->n * x->ctas);
     for (int k = 0; k < x->steps; k++) {
       struct words w = ws_probe_words(p, x, k);
       ws_buf_printf(o, "%s\"0x%08X%08X\"", k ? ", " : "", w.high, w.low);

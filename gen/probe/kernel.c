@@ -160,7 +160,7 @@ static void plan(struct maker *m) {
     const struct ws_mem *mem = x->o.mem;
     if (!plain(m->p, x)) continue;
     struct ws_probe_product *r = &k->product[k->nproducts++];
-    r->what = ws_fmt(m->p->a, "%s operand of line %u, %s-major", x->a ? "left" : "right", x->act->src->pos.line, x->o.mn_major ? (x->a ? "M" : "N") : "K");
+    r->what = ws_fmt(m->p->a, "%s operand of %s, %s-major", x->a ? "left" : "right", ws_probe_lines(m->p, x, "line", "lines"), x->o.mn_major ? (x->a ? "M" : "N") : "K");
     r->a = x->a, r->steps = x->steps, r->first = k->results, r->row0 = mem->row0, r->col0 = mem->col0, r->transposed = x->o.mn_major;
     r->m = x->a ? (x->o.mn_major ? mem->cols : mem->rows) : 16, r->n = x->a ? 16 : x->n;
     k->results += (long)r->steps * r->m * r->n;

@@ -38,19 +38,24 @@ struct register_place {
 struct register_place ws_probe_register(const struct probe *p, int row, int col);
 int ws_probe_registers(const struct probe *p); /* of a thread */
 
-struct product {                /* a product that reads the buffer through a descriptor */
+enum { PROBE_LINES = 16 };
+struct product {                /* products that read the buffer through the same descriptor */
   const struct ws_programm *prog;
-  const struct ws_act *act;
+  const struct ws_act *act;     /* the first of them */
+  unsigned line[PROBE_LINES];   /* of the spec */
+  int nlines;
   bool a;                       /* as its left operand */
   struct operand o;
   int steps;
-  int m, n;                     /* of the instruction */
+  int m, n;                     /* of the instruction, in this CTA */
+  int ctas;                     /* that it multiplies for: each has as much */
 };
 struct products {
   struct product *list;
   size_t n, cap;
 };
 struct products ws_probe_products(const struct probe *p);
+const char *ws_probe_lines(const struct probe *p, const struct product *x, const char *one, const char *many);
 struct words {                  /* a descriptor of step k, for %smem = 0 */
   unsigned low, high;
 };

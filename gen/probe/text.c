@@ -82,8 +82,8 @@ static void fields(const struct probe *p, struct words w, struct ws_buf *o) {
 
 static void product(const struct probe *p, const struct product *x, struct ws_buf *o) {
   struct words w = ws_probe_words(p, x, 0);
-  ws_buf_printf(o, "\n%s of the product in line %u (%s, %s): %s-major, m%dn%dk16, %d step%s of K\n", x->a ? "left operand" : "right operand",
-                x->act->src->pos.line, x->prog->role->name, ws_mechanism_name(x->act->by), x->o.mn_major ? (x->a ? "M" : "N") : "K", x->m, x->n, x->steps,
+  ws_buf_printf(o, "\n%s of the %s (%s, %s): %s-major, m%dn%dk16, %d step%s of K\n", x->a ? "left operand" : "right operand",
+                ws_probe_lines(p, x, "product in line", "products in lines"), x->prog->role->name, ws_mechanism_name(x->act->by), x->o.mn_major ? (x->a ? "M" : "N") : "K", x->m * x->ctas, x->n * x->ctas, x->steps,
                 x->steps > 1 ? "s" : "");
   ws_buf_printf(o, "  descriptor of step 0: 0x%08X%08X\n", w.high, w.low);
   fields(p, w, o);

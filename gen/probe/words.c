@@ -7,13 +7,18 @@ struct scan {
   struct products found;
 };
 
-/* Copies of a statement, for each instance or element, read alike. */
-static bool known(const struct scan *c, const struct product *x) {
+/* Products that read alike, copies of one statement among them, are one entry with several lines. */
+static bool known(struct scan *c, const struct product *x) {
+  unsigned line = x->act->src->pos.line;
   for (size_t i = 0; i < c->found.n; i++) {
-    const struct product *y = &c->found.list[i];
-    if (y->act->src->pos.line == x->act->src->pos.line && y->a == x->a && y->steps == x->steps && y->n == x->n && y->o.mn_major == x->o.mn_major &&
-        ws_descriptor_start(&y->o) == ws_descriptor_start(&x->o) && ws_descriptor_lead(&y->o) == ws_descriptor_lead(&x->o))
-      return true;
+    struct product *y = &c->found.list[i];
+    const struct ws_mem *m = x->o.mem, *n = y->o.mem;
+    if (y->a != x->a || y->steps != x->steps || y->n != x->n || y->m != x->m || y->o.mn_major != x->o.mn_major || y->prog->role != x->prog->role) continue;
+    if (m->row0 != n->row0 || m->col0 != n->col0 || m->rows != n->rows || m->cols != n->cols || ws_mem_layout(m).panel_bytes != ws_mem_layout(n).panel_bytes) continue;
+    bool said = false;
+    for (int k = 0; k < y->nlines; k++) said |= y->line[k] == line;
+    if (!said && y->nlines < PROBE_LINES) y->line[y->nlines++] = line;
+    return true;
   }
   return false;
 }
@@ -24,11 +29,13 @@ static void look(void *ctx, struct ws_act *a) {
   const struct ws_mem *m[] = {a->a_mem, a->b_mem};
   const struct ws_mem *b = a->b_mem;
   for (int i = 0; i < 2; i++) {
-    if (!m[i] || m[i]->buffer != c->p->buffer || m[i]->space != WS_SMEM) continue;
+    if (!m[i] || m[i]->buffer != c->p->buffer || m[i]->space != WS_SMEM || !m[i]->buffer->panel) continue; /* without panels: not lowered */
     struct product x = {.prog = c->prog, .act = a, .a = i == 0, .o = {.mem = m[i], .mn_major = i ? !m[i]->transposed : m[i]->transposed}};
     x.steps = (b->transposed ? b->cols : b->rows) / WS_KSTEP;
     x.n = b->transposed ? b->rows : b->cols;
     x.m = a->by == WS_BY_WGMMA ? 64 : a->to->rows;
+    x.ctas = a->by == WS_BY_TCGEN05 && c->p->s->pair ? 2 : 1;
+    x.line[x.nlines++] = a->src->pos.line;
     if (!known(c, &x)) *WS_PUSH(c->p->a, c->found.list, c->found.n, c->found.cap) = x;
   }
 }
@@ -40,6 +47,13 @@ struct products ws_probe_products(const struct probe *p) {
     ws_each_act(c.prog->body, look, &c);
   }
   return c.found;
+}
+
+const char *ws_probe_lines(const struct probe *p, const struct product *x, const char *one, const char *many) {
+  struct ws_buf b = {.arena = p->a};
+  ws_buf_puts(&b, x->nlines > 1 ? many : one);
+  for (int k = 0; k < x->nlines; k++) ws_buf_printf(&b, "%s%u", k ? ", " : " ", x->line[k]);
+  return b.s;
 }
 
 struct words ws_probe_words(const struct probe *p, const struct product *x, int k) {
