@@ -111,6 +111,7 @@ static void smem(const struct probe *p, struct ws_buf *o) {
   ws_probe_picture(p, o);
   struct products found = ws_probe_products(p);
   for (size_t i = 0; i < found.n; i++) product(p, &found.list[i], o);
+  if (p->s->arch < 90) ws_buf_puts(o, "\nno descriptors: mma.sync takes its operands from registers, which ldmatrix fills\n");
 }
 
 /* ---- grids: tensor memory and registers ---- */
