@@ -43,7 +43,7 @@ static bool compile_one(const struct ws_document *doc, bool alone, const struct 
   }
   move_findings(&played, d);
   if (played.errors) return false;
-  out->name = s->name, out->dump = dump.s, out->budget = budget.s;
+  out->name = s->name, out->dump = dump.s, out->budget = budget.s, out->model = s;
   return true;
 }
 
