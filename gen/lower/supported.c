@@ -123,6 +123,7 @@ static bool split_units(const struct ws_act *a) {
   if (a->kind == WS_S_COPY) return (long)a->from->cols * ws_type_bits(a->from->buffer->type) % 128;
   if (a->kind != WS_S_LOAD && ((a->kind != WS_S_STORE && a->kind != WS_S_REDUCE) || !a->from)) return false;
   const struct ws_mem *g = a->kind == WS_S_LOAD ? a->from : a->to;
+  if (!g->tensor) return false; /* from the other CTA's shared memory: bulk copies */
   return (long)g->cols * ws_type_bits(g->tensor->type) % 128 || (long)g->col0 * ws_type_bits(g->tensor->type) % 128;
 }
 
