@@ -295,7 +295,7 @@ bool ws_lower_supports(struct ws_schedule *s); /* false after errors: what this 
 struct ws_kernel_text;
 /* rule.c: errors of the spec's reference, and workspaces that nothing writes. */
 bool ws_lower_rule(struct ws_schedule *s);
-bool ws_lower_workspaces(struct ws_schedule *s);
+bool ws_lower_workspaces(struct ws_schedule *const *s, size_t n); /* all kernels of a file */
 /* Is there any lowering for the schedule's target? */
 bool ws_lower_has_target(const struct ws_schedule *s);
 /* Lowers one schedule. NULL after an error. */
