@@ -59,6 +59,7 @@ struct keep {
 struct copy_map {
   struct lifetime life;
   const char *name;
+  int unit;                        /* bytes that a thread moves: 16, or one f32 where rows start anywhere */
   int units, whole;                /* of a row: with the padding that is filled with zeros, without */
   int rows_pass, passes, active, rows;
   struct ws_smem_layout layout;

@@ -180,9 +180,13 @@ static const char *tcgen05_reason(const struct ws_act *a) {
   return a->opt.descriptors_all ? "`descriptors=all`" : NULL;
 }
 
+/* Columns that are a run-time extent. */
+static bool ends_anywhere(const struct ws_mem *m) { return m->tensor && m->tensor->col_dim >= 0 && m->tensor->dim[m->tensor->col_dim]; }
+
 static const char *reduce_reason(const struct ws_act *a) {
   if (a->by == WS_BY_BULK) return "a bulk reduction";
   if (a->to->transposed || (a->from && a->from->transposed)) return "a transposing reduction";
+  if (ends_anywhere(a->to)) return "a reduction of rows that end anywhere";
   if (a->value && (a->value->kind == WS_N_CONST || a->value->layout == WS_L_LANE)) return "a reduction of this value";
   return a->to->tensor->type == WS_F32 ? NULL : "a reduction of this type";
 }
@@ -205,8 +209,12 @@ static const char *act_reason(const struct scan *c, const struct ws_act *a) {
     if (a->by == WS_BY_WGMMA) return wgmma_reason(sc, c->p, a);
     if (a->by == WS_BY_TCGEN05) return tcgen05_reason(a);
     return a->a_mem && a->a_mem->transposed ? "a transposed left operand" : NULL;
-  case WS_S_LOAD: return a->from->transposed || a->to->transposed ? "a transposing load" : NULL;
-  case WS_S_STORE: case WS_S_WRITE: return a->to->transposed || (a->from && a->from->transposed) ? "a transposing store" : NULL;
+  case WS_S_LOAD:
+    if (a->by == WS_BY_CP_ASYNC && ends_anywhere(a->from) && a->from->tensor->type != WS_F32) return "a load of 16-bit rows that end anywhere: cp.async moves 4 bytes at least";
+    return a->from->transposed || a->to->transposed ? "a transposing load" : NULL;
+  case WS_S_STORE: case WS_S_WRITE:
+    if (a->kind == WS_S_STORE && ends_anywhere(a->to)) return "a store of rows that end anywhere";
+    return a->to->transposed || (a->from && a->from->transposed) ? "a transposing store" : NULL;
   default: return NULL;
   }
 }
