@@ -201,6 +201,8 @@ struct ws_cli_problem {
   double scale;
   struct ws_cli_tensor t[WS_CLI_MOST];
   int ntensors;
+  const struct ws_tensor_info *watchdog; /* of a kernel with -D watchdog=SECONDS */
+  void *words;                /* of the watchdog, in host memory that the device reaches */
   struct ws_arena arena;      /* of the rule */
   struct ws_ref_rule rule;    /* the spec's own mathematics */
 };
@@ -216,6 +218,14 @@ void ws_cli_problem_release(struct ws_cli_problem *p, struct ws_device *device);
 struct ws_ref_attention ws_cli_problem_reference(const struct ws_cli_problem *p);
 
 void ws_cli_problem_inputs(struct ws_cli_problem *p); /* fills every input with random numbers */
+
+/* ---- watchdog.c ---- */
+/* The tensor `watchdog` of a kernel generated with -D watchdog=SECONDS lies in host memory, so that it can be read after a trap. */
+enum { WS_CLI_WATCHDOG_WORDS = 16 };
+bool ws_cli_watchdog_is(const struct ws_tensor_info *t);
+int ws_cli_watchdog_open(struct ws_cli_problem *p, struct ws_device *device); /* words: all zeros; an exit code */
+/* Says on stderr who waited too long, if somebody did. ptx: the kernel's text, which knows the names. */
+void ws_cli_watchdog_report(const struct ws_cli_problem *p, const char *ptx);
 
 /* ---- rule.c ---- */
 /* Compiles what the manifest says of the spec's own mathematics; call it once the tensors are there. False: said why. */

@@ -57,6 +57,7 @@ struct request {
 struct loaded { /* one device with the kernel loaded */
   struct ws_device *device;
   struct ws_kernel *kernel;
+  const char *ptx;
 };
 
 static double seconds(void) {
@@ -73,6 +74,7 @@ static void unload(struct loaded *s) {
 static int load_on(struct loaded *s, const char *device, const struct ws_manifest *m, const struct ws_cli_text *text) {
   struct ws_error_info err;
   memset(s, 0, sizeof *s);
+  s->ptx = text->ptx;
   int code = ws_cli_open_device(device, m, &s->device);
   if (code == WS_CLI_OK && ws_kernel_load_text(s->device, text->ptx, text->length, &s->kernel, &err))
     code = ws_cli_runtime_fail(&err);
@@ -314,6 +316,7 @@ static int execute(struct ws_cli_problem *p, const struct loaded *s, double time
   }
   if (code == WS_CLI_OK) code = wait_for(s, timeout);
   *time = seconds() - start;
+  if (code != WS_CLI_OK) ws_cli_watchdog_report(p, s->ptx);
   if (code == WS_CLI_OK) code = ws_cli_problem_download(p, s->device);
   ws_cli_problem_release(p, s->device);
   return code;

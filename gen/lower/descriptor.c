@@ -15,7 +15,7 @@ static long high_word(const struct lower *l, const struct ws_bufferm *b) {
 
 /* Bytes from step 0 to step k, of the contracted index, in m-tile mi. */
 static long step_bytes(const struct operand *o, int k, int mi) {
-  const struct ws_smem_layout *lay = &o->mem->buffer->layout;
+  const struct ws_smem_layout as_seen = ws_mem_layout(o->mem), *lay = &as_seen;
   if (o->mn_major) return (long)k * WS_KSTEP * lay->pitch + ws_smem_unit(lay, 0, (long)mi * 8);
   long unit = (long)o->mem->col0 / 8 + k * 2L, first = (long)o->mem->col0 / 8;
   long low = unit % lay->panel_units * 16, low0 = first % lay->panel_units * 16; /* the XOR is taken of the sum */
@@ -24,14 +24,14 @@ static long step_bytes(const struct operand *o, int k, int mi) {
 
 /* Where the operand starts, counted from its tile. */
 static long start_bytes(const struct operand *o) {
-  const struct ws_smem_layout *lay = &o->mem->buffer->layout;
+  const struct ws_smem_layout as_seen = ws_mem_layout(o->mem), *lay = &as_seen;
   long unit = o->mem->col0 / 8;
   return ws_smem_unit(lay, o->mem->row0, unit) + unit % lay->panel_units * 16;
 }
 
 /* rows: the operand is split over the warpgroups of the role, 64 rows each. */
 void ws_describe(struct lower *l, struct operand *o, bool rows) {
-  const struct ws_smem_layout *lay = &o->mem->buffer->layout;
+  const struct ws_smem_layout as_seen = ws_mem_layout(o->mem), *lay = &as_seen;
   long imm, eight = 8L * lay->pitch;
   const char *slot = ws_slot_base(l, o->mem, &imm), *base = "%smem", *low = ws_lower_temp(l, WS_REG_B32);
   if (*slot) OP(l, "add_s32", base = ws_lower_temp(l, WS_REG_B32), "%smem", slot);

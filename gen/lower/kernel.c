@@ -52,6 +52,7 @@ static void program(struct lower *l, struct ws_programm *p, struct ws_buf *out) 
   l->px.out = &body;
   ws_lower_acts(l, p->body);
   l->px.out = out;
+  ws_lower_role_name(l, p);
   ws_buf_add(out, start.s, start.n);
   if (body.n) ws_buf_add(out, body.s, body.n);
   if (skip) OP(l, "label", skip);

@@ -105,8 +105,10 @@ static void work_loop(struct lower *l, struct ws_act *a) {
   struct ws_buf body = {.arena = l->arena}, start = {.arena = l->arena};
   l->px.out = &body, l->tile_start = &start, l->pointers.n = 0;
   memset(l->bounds, 0, sizeof l->bounds);
-  l->iter[a->iter->index] = (struct iter_state){.index = ws_lower_named(l, WS_REG_B32, "tile"), .masked = UNKNOWN, .first = UNKNOWN};
+  l->tile = ws_lower_named(l, WS_REG_B32, "tile");
+  l->iter[a->iter->index] = (struct iter_state){.index = l->tile, .masked = UNKNOWN, .first = UNKNOWN};
   ws_lower_acts(l, a->body);
+  l->tile = NULL;
   l->px.out = before;
   const char *rows = ws_lower_int(l, l->s->tile_rows), *round = ws_lower_int(l, l->s->tile_rows - 1);
   const char *loop = ws_ptx_label(&l->px, "tile"), *next = ws_ptx_label(&l->px, "next_tile"), *end = ws_ptx_label(&l->px, "no_tile");
@@ -193,9 +195,10 @@ static void list_copies(struct lower *l, struct ws_act *a) {
 }
 
 static void list_loop(struct lower *l, struct ws_act *a) {
-  l->depth++;
+  const char *outer = l->block;
+  l->depth++, l->block = ws_lower_named(l, WS_REG_B32, "%s_block", a->iter->name);
   list_copies(l, a);
-  l->depth--;
+  l->depth--, l->block = outer;
 }
 
 void ws_lower_for(struct lower *l, struct ws_act *a) {

@@ -3,7 +3,7 @@
  *   supported.c  what is refused, all of it before anything is lowered
  *   lower.c    statements in order
  *   kernel.c   the kernel around them: parameters, roles, barriers, manifest facts
- *   ring.c     slots of rings, mbarriers, named barriers
+ *   ring.c     slots of rings, mbarriers, named barriers;  watchdog.c  waits at mbarriers
  *   tile.c     register tiles: which register holds which element
  *   expr.c     elementwise expressions; eval.h says how;  part.c  parts of tiles
  *   rows.c     row reductions, votes, masks, positions
@@ -142,6 +142,7 @@ struct lower {
   struct keep maps, frags, pointers; /* struct copy_map, frag_map, pointer */
   const char **names;              /* used by ws_lower_unique */
   size_t nnames, names_cap;
+  const char *tile, *block;        /* registers: the work tile, the block of the innermost loop over a list; NULL outside of them */
   int depth;                       /* loops over blocks around the current statement */
   int votes;                       /* votes around it: rarely taken, so what it needs is computed in place */
   struct iter_state {              /* by loop variable */
@@ -176,6 +177,14 @@ void ws_lower_note(struct lower *l, const char *fmt, ...) __attribute__((format(
 const char *ws_lower_unique(struct lower *l, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* a register name not used yet */
 void ws_lower_guide(struct lower *l, const char *path);                                       /* guide.c */
 
+/* watchdog.c: waits at mbarriers, with or without a bound in time */
+struct bar_ref {                   /* [reg + imm] */
+  const char *reg;
+  long imm;
+};
+void ws_lower_wait_at(struct lower *l, const struct ws_act *a, struct bar_ref b, const char *phase);
+void ws_lower_role_name(struct lower *l, const struct ws_programm *p); /* a comment that a report looks for */
+
 /* ring.c */
 void ws_lower_acquire(struct lower *l, struct ws_act *a);
 void ws_lower_commit(struct lower *l, struct ws_act *a);
@@ -184,6 +193,7 @@ void ws_lower_release(struct lower *l, struct ws_act *a);
 void ws_lower_arrive(struct lower *l, struct ws_act *a);       /* at an mbarrier */
 void ws_lower_same_slot(struct lower *l, const struct ws_act *a);
 const char *ws_lower_full(struct lower *l, const struct ws_act *a, const char **imm); /* the full mbarrier of the slot that a load fills: [register + *imm] */
+const char *ws_barrier_form(struct lower *l, const char *template); /* the template of that name for the target */
 const char *ws_lane_first(struct lower *l);                    /* predicate: the first lane of a warp */
 void ws_lower_barriers(struct lower *l);                       /* at the start of the kernel */
 
@@ -202,7 +212,15 @@ struct operand {
 void ws_describe(struct lower *l, struct operand *o, bool rows);
 const char *ws_descriptor(struct lower *l, const struct operand *o, int k, int mi); /* a register: of k step k, m-tile mi */
 
+/* Where a slot's bytes lie under the shape that its name gives it: panels are as high as that has rows. */
+static inline struct ws_smem_layout ws_mem_layout(const struct ws_mem *m) {
+  struct ws_smem_layout l = m->buffer->layout;
+  if (m->handle && l.panel_units) l.panel_bytes = (long)m->handle->rows * l.pitch;
+  return l;
+}
+
 /* tcgen05.c */
+void ws_lower_tcgen05_commit(struct lower *l, struct bar_ref b, enum ws_barrier_scope scope);
 void ws_lower_tcgen05(struct lower *l, struct ws_act *a);
 void ws_lower_from_zero(struct lower *l, struct ws_act *a);   /* D = 0 in tensor memory */
 struct tile ws_lower_read_tmem(struct lower *l, const struct ws_mem *m, const struct tile *into, int chunk);

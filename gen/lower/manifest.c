@@ -40,6 +40,7 @@ struct ws_params ws_kernel_params(const struct ws_schedule *s, const bool *used,
   size_t n = extents(s, dim);
   for (size_t i = 0; i < n; i++)
     if (s->persistent || ws_sorts_longest(s) || strcmp(dim[i], "batch")) add(s, &p, WS_PARAM_U32, strcmp(dim[i], "batch") ? dim[i] : "batch_count", dim[i]);
+  if (s->watchdog > 0) add(s, &p, WS_PARAM_U64, "watchdog_data", "watchdog.data");
   for (size_t i = 0; i < s->problem->nscalars; i++) {
     const struct ws_problem_scalar *c = &s->problem->scalars[i];
     if (used[i] && c->arg)
@@ -115,8 +116,10 @@ const char *ws_manifest_text(const struct ws_schedule *s, const struct ws_params
   ws_buf_printf(&o, "// warpscore manifest 1\n// tool: warpscore %s\n// schedule: %s\n// entry: %s\n// target: %s\n// problem: %s\n", WS_VERSION, s->name,
                 s->name, s->target, s->problem->name);
   for (size_t i = 0; i < s->nparams; i++) line_set(&s->params[i], &o);
+  if (s->watchdog > 0) ws_buf_printf(&o, "// set: watchdog %g\n", s->watchdog);
   reference(s, &o);
   for (int i = 0; i < s->ntensors; i++) line_tensor(&s->tensors[i], &o);
+  if (s->watchdog > 0) ws_buf_puts(&o, "// tensor: watchdog inout i32 [16] align 4\n");
   const struct ws_tensor *q = &s->tensors[0];
   ws_buf_printf(&o, "// scalar: scale f32 rsqrt %ld\n// multiple: heads kv_heads\n", q->fixed[q->ndims - 1]);
   for (size_t i = 0; i < params->n; i++)

@@ -141,16 +141,15 @@ static bool half_step_registers(const struct ws_node *x) {
 
 /* --- statements --- */
 
-static bool reachable(enum ws_barrier_scope s) { return s == WS_SCOPE_CTA || s == WS_SCOPE_PAIR; }
+static bool reachable(enum ws_barrier_scope s) { return s != WS_SCOPE_PEER; }
 
 static const char *ring_reason(const struct ws_schedule *s, const struct ws_act *a) {
   if (s->arch >= 90) {
-    if (a->barrier) return a->barrier->named || (a->barrier->scope == WS_SCOPE_CTA && !a->barrier->manual) ? NULL : "a barrier of this scope, or by hand";
-    if (a->by == WS_BY_TCGEN05) return a->pipe && a->pipe->full != WS_SCOPE_CTA ? "a commit of this scope" : NULL;
+    if (a->barrier) return a->barrier->named || (reachable(a->barrier->scope) && !a->barrier->manual) ? NULL : "a barrier of this scope, or by hand";
     if (a->pipe->by == WS_BY_CP_ASYNC && a->element_at) return "a ring by cp.async whose element depends on the instance";
     return reachable(a->pipe->full) && reachable(a->pipe->empty) ? NULL : "a ring of this scope";
   }
-  if (a->barrier) return a->barrier->named || (a->barrier->scope == WS_SCOPE_CTA && !a->barrier->manual) ? NULL : "a barrier of this scope, or by hand";
+  if (a->barrier) return a->barrier->named || (reachable(a->barrier->scope) && !a->barrier->manual) ? NULL : "a barrier of this scope, or by hand";
   if (a->pipe->by == WS_BY_CP_ASYNC && a->element_at) return "a ring by cp.async whose element depends on the instance";
   if (a->pipe->full != WS_SCOPE_CTA || a->pipe->empty != WS_SCOPE_CTA) return "a ring of this scope: clusters exist from sm_90 on";
   return a->pipe->by == WS_BY_TMA ? "a pipeline filled by TMA, which exists from sm_90 on" : NULL;
@@ -171,6 +170,7 @@ static const char *wgmma_reason(const struct ws_schedule *s, const struct ws_pro
 
 static const char *tcgen05_reason(const struct ws_act *a) {
   const struct ws_mem *m[] = {a->a_mem, a->b_mem};
+  if (!a->a_mem) return "a left operand of tcgen05 in registers";
   for (int i = 0; i < 2; i++) {
     if (m[i]->space == WS_SMEM && !m[i]->buffer->panel) return "an operand of tcgen05 whose rows are no panels of 32, 64 or 128 bytes";
     if (ws_type_bits(m[i]->buffer->type) != 16) return "tcgen05 of this type";
@@ -210,6 +210,7 @@ static const char *act_reason(const struct scan *c, const struct ws_act *a) {
     if (a->by == WS_BY_TCGEN05) return tcgen05_reason(a);
     return a->a_mem && a->a_mem->transposed ? "a transposed left operand" : NULL;
   case WS_S_LOAD:
+    if (a->from->space != WS_GLOBAL) return "a copy into the other CTA";
     if (a->by == WS_BY_CP_ASYNC && ends_anywhere(a->from) && a->from->tensor->type != WS_F32) return "a load of 16-bit rows that end anywhere: cp.async moves 4 bytes at least";
     return a->from->transposed || a->to->transposed ? "a transposing load" : NULL;
   case WS_S_STORE: case WS_S_WRITE:

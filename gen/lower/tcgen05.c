@@ -9,6 +9,9 @@
 #include "eval.h"
 #include <string.h>
 
+/* One CTA, or a pair: then rank 0 issues products over the shared memory and tensor memory of both. */
+static const char *group(const struct lower *l) { return l->s->pair ? "2" : "1"; }
+
 /* --- addresses --- */
 
 /* First column of element e, stage k. */
@@ -118,16 +121,28 @@ void ws_lower_tcgen05(struct lower *l, struct ws_act *a) {
   const char *left = from_tmem ? address(l, a->a_mem, "%tmem", &a_imm) : NULL, *p = NULL;
   if (!from_tmem) ws_describe(l, &am, false);
   ws_describe(l, &b, false);
-  const char *idesc = ws_fmt(l->arena, "0x%08X", instruction_descriptor(a, a->to->rows, n, am.mn_major && !from_tmem, b.mn_major));
+  const char *idesc = ws_fmt(l->arena, "0x%08X", instruction_descriptor(a, a->to->rows * (l->s->pair ? 2 : 1), l->s->pair ? n * 2 : n, am.mn_major && !from_tmem, b.mn_major));
   if (a->start == WS_STARTS_BY_PATH) OP(l, "compare_s32", "ne", p = ws_lower_temp(l, WS_REG_PRED), adds(l, a->to), "0");
   for (int k = 0; k < steps; k++) {
     const char *add = k ? "1" : p ? p : a->start == WS_ADDS ? "1" : "0", *db = ws_descriptor(l, &b, k, 0);
     if (from_tmem)
-      OP(l, "tcgen05_mma_ts", d, left, ws_lower_int(l, a_imm + k * 8L), db, idesc, add);
+      OP(l, "tcgen05_mma_ts", group(l), d, left, ws_lower_int(l, a_imm + k * 8L), db, idesc, add);
     else
-      OP(l, "tcgen05_mma_ss", d, ws_descriptor(l, &am, k, 0), db, idesc, add);
+      OP(l, "tcgen05_mma_ss", group(l), d, ws_descriptor(l, &am, k, 0), db, idesc, add);
   }
   if (p) OP(l, "mov_s32", adds(l, a->to), "1");
+}
+
+/* An arrival when all products of this thread are done: here, or at both CTAs of the pair. */
+void ws_lower_tcgen05_commit(struct lower *l, struct bar_ref b, enum ws_barrier_scope scope) {
+  const char *imm = ws_lower_int(l, b.imm);
+  if (scope != WS_SCOPE_PAIR) {
+    OP(l, "tcgen05_commit", group(l), b.reg, imm);
+    return;
+  }
+  const char *mask = ws_lower_named(l, WS_REG_B16, "both");
+  OP(l, "mov_b16", mask, "3");
+  OP(l, "tcgen05_commit_pair", b.reg, imm, mask);
 }
 
 /* --- the kernel's columns --- */
@@ -142,7 +157,7 @@ void ws_lower_tmem_alloc(struct lower *l) {
   if (!l->s->tmem_cols) return;
   const char *skip = ws_ptx_label(&l->px, "allocated"), *p = ws_lower_temp(l, WS_REG_PRED);
   ws_lower_comment(l, "the first warp allocates %d columns of tensor memory; their address goes through shared memory", columns_allocated(l->s));
-  OP(l, "tmem_alloc", ws_lower_named(l, WS_REG_B32, "tmem"), p, skip, ws_lower_int(l, l->s->smem_bytes - 8), ws_lower_int(l, columns_allocated(l->s)));
+  OP(l, "tmem_alloc", group(l), ws_lower_named(l, WS_REG_B32, "tmem"), p, skip, ws_lower_int(l, l->s->smem_bytes - 8), ws_lower_int(l, columns_allocated(l->s)));
 }
 
 /* The lanes of this warp: warp w of the CTA reaches lanes 32 (w % 4) on. */
@@ -154,7 +169,7 @@ void ws_lower_tmem_free(struct lower *l) {
   if (!l->s->tmem_cols) return;
   const char *skip = ws_ptx_label(&l->px, "freed"), *p = ws_lower_temp(l, WS_REG_PRED);
   ws_lower_comment(l, "nobody uses tensor memory any more: the warp that allocated it frees it");
-  OP(l, "tmem_free", p, skip, ws_lower_int(l, columns_allocated(l->s)));
+  OP(l, "tmem_free", group(l), p, skip, ws_lower_int(l, columns_allocated(l->s)));
 }
 
 /* --- what a program touches --- */

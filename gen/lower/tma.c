@@ -84,7 +84,8 @@ static const char *box(struct lower *l, const struct boxes *x, int i, const char
   int across = x->m->cols / x->cols, row = i / across * x->rows, col = i % across * x->cols;
   const struct ws_bufferm *b = x->m->buffer;
   long unit = (long)(x->m->col0 + col) * ws_type_bits(b->type) / 128;
-  *at = ws_lower_int(l, x->imm + ws_smem_unit(&b->layout, x->m->row0 + row, unit));
+  struct ws_smem_layout lay = ws_mem_layout(x->m);
+  *at = ws_lower_int(l, x->imm + ws_smem_unit(&lay, x->m->row0 + row, unit));
   const char *c0 = ws_lower_int(l, x->g->col0 + col);
   if (x->g->col_at) OP(l, "add_s32", c0 = ws_lower_temp(l, WS_REG_B32), ws_uniform_int(l, x->g->col_at), ws_lower_int(l, x->g->col0 + col));
   return coordinates(l, x->g, plus(l, x->row, row), c0);
@@ -100,9 +101,17 @@ void ws_lower_tma_load(struct lower *l, struct ws_act *a) {
     mask = ws_lower_named(l, WS_REG_B16, "both");
     OP(l, "mov_b16", mask, "3");
   }
+  bool leader = a->pipe->full == WS_SCOPE_LEADER;
+  if (leader) {
+    const char *there = ws_lower_temp(l, WS_REG_B32);
+    OP(l, "leader_barrier", there, full, full_imm);
+    full = there;
+  }
   for (int i = 0; i < box_count(&x); i++) {
     const char *at, *where = box(l, &x, i, &at);
-    if (mask)
+    if (leader)
+      OP(l, "tma_load_leader", dims, x.smem, at, x.map->address, where, full, l2.form, l2.policy);
+    else if (mask)
       OP(l, "tma_load_multicast", dims, x.smem, at, x.map->address, where, full, full_imm, mask, l2.form, l2.policy);
     else
       OP(l, "tma_load", dims, x.smem, at, x.map->address, where, full, full_imm, l2.form, l2.policy);

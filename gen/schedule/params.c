@@ -298,6 +298,21 @@ static bool evaluate_param(struct ws_schedule *s, struct ws_param_value *p, stru
   return ok;
 }
 
+/* -D watchdog=SECONDS, which every spec for sm_90 and later takes without declaring it. */
+static void watchdog(struct ws_schedule *s, const char *text) {
+  const struct ws_pos nowhere = {0, 0, 0};
+  char *end;
+  double v = strtod(text, &end);
+  if (!*text || *end || !(v > 0 && v <= 3600)) {
+    ws_error(s->diags, nowhere, "define", "-D watchdog=%s: expected the seconds that a wait may last, more than 0 and at most 3600", text);
+    return;
+  }
+  if (s->arch < 90) ws_error(s->diags, nowhere, "define", "-D watchdog=%s: it watches the waits at mbarriers, which schedules have from sm_90 on; the target is %s", text, s->target);
+  for (size_t i = 0; i < s->doc->ntensors; i++)
+    if (!strcmp(s->doc->tensors[i].name, "watchdog")) ws_error(s->diags, s->doc->tensors[i].pos, "doubled-name", "`watchdog` is the tensor that -D watchdog=%s reports in", text);
+  s->watchdog = v;
+}
+
 void ws_pass_params(struct ws_schedule *s, const struct ws_define *defines, size_t ndefines) {
   const struct ws_document *doc = s->doc;
   s->nparams = doc->nparams;
@@ -311,7 +326,9 @@ void ws_pass_params(struct ws_schedule *s, const struct ws_define *defines, size
     bool found = false;
     for (size_t i = 0; i < s->nparams; i++)
       if (!strcmp(names[i], defines[k].name)) s->params[i].override = defines[k].value, found = true;
-    if (!found)
+    if (!found && !strcmp(defines[k].name, "watchdog"))
+      watchdog(s, defines[k].value);
+    else if (!found)
       ws_unknown(s, (struct ws_pos){0, 0, 0}, "parameter in -D", defines[k].name, names, s->nparams);
   }
   for (size_t i = 0; i < s->nparams; i++) evaluate_param(s, &s->params[i], s->params[i].pos);

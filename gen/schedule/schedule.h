@@ -370,6 +370,7 @@ struct ws_schedule {
   bool persistent, sort_longest;
   int ctas;                     /* CTAs an SM asked for; 0 = not given */
   bool causal;
+  double watchdog;              /* -D watchdog=SECONDS: the longest wait at an mbarrier; 0 = waits have no bound */
   int window;                   /* keys that a row sees, up to the diagonal; 0 = all */
   struct ws_tensor *tensors;
   int ntensors;

@@ -46,6 +46,7 @@ struct cluster {
   uint64_t random;                 /* state of the random schedule */
   uint64_t events, seen_events;    /* changes that a waiting warp might have waited for */
   uint32_t idle;                   /* rounds of failed waits without one */
+  uint32_t tc_tick;                /* events in tensor memory: tensor_race.c */
   struct cta *faulted;             /* the first CTA with a fault */
   struct cluster *next;
 };

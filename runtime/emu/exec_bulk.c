@@ -6,8 +6,8 @@
 #include "hazard.h"
 #include "tile.h"
 
-/* in->w: the operation of a reduction, enum bulk_op, and its type << 4; in->n: rank of a tensor form; in->u: A1_WIDE .. A3_WIDE, MULTICAST */
-enum { MULTICAST = 8 };
+/* in->w: the operation of a reduction, enum bulk_op, and its type << 4; in->n: rank of a tensor form; in->u: A1_WIDE .. A3_WIDE, MULTICAST, PAIR */
+enum { MULTICAST = 8, PAIR = 16 /* .cta_group::2 */ };
 #define OP(in) ((uint8_t)((in)->w & 15))
 #define TYPE(in) ((uint8_t)((in)->w >> 4))
 #define POISON UINT64_C(0x7ff57ff57ff57ff5) /* as exec_async.c has it */
@@ -151,17 +151,23 @@ static int issue_load(struct who who, const struct load *l, struct mbar_ref sign
   return ws_emu_agent_issue(a);
 }
 
-/* The same tile to the same offset of every CTA in the mask, each with its own mbarrier at the offset of the named one. */
+/* The same tile to the same offset of every CTA in the mask, each with its own mbarrier at the offset of the named one; with
+ * .cta_group::2 that of the even or odd CTA of its pair, as the named one is. */
 static int multicast(struct who who, struct load *l, uint32_t mask, struct mbar_ref signal) {
   const struct cluster *cl = who.w->cta->cluster;
+  uint32_t parity = signal.cta->rank & 1;
+  if (who.in->u & PAIR && cl->n % 2) return BAD(who, "has .cta_group::2 in a cluster of %u CTAs", cl->n);
   if (!mask || mask >> cl->n) return BAD(who, "has the CTA mask 0x%x in a cluster of %u CTAs", mask, cl->n);
   for (; mask; mask &= mask - 1) {
     struct cta *c = cl->cta[__builtin_ctz(mask)];
-    l->to.cta = signal.cta = c;
+    l->to.cta = c;
+    signal.cta = who.in->u & PAIR ? cl->cta[(c->rank & ~1u) | parity] : c;
     if (!alive(who, &l->to) || !ws_emu_mbar_get(who, signal) || issue_load(who, l, signal) != EV_NEXT) return EV_FAULT;
   }
   return EV_NEXT;
 }
+
+static bool paired(struct who who, const struct cta *a, const struct cta *b) { return who.in->u & PAIR && (a->rank ^ b->rank) == 1; }
 
 /* slot: of the mbarrier; behind it the CTA mask, if any. */
 static int start_load(struct who who, struct load *l, int slot, enum ptx_space space, uint32_t align) {
@@ -173,10 +179,10 @@ static int start_load(struct who who, struct load *l, int slot, enum ptx_space s
   else who.w->stats.shared_read += l->tile.bytes;
   if (who.in->u & MULTICAST) {
     uint16_t mask = ((const uint16_t *)ws_emu_slot(who.w, who.in->o[slot + 1]))[who.lane];
-    if (signal.cta != who.w->cta || l->to.cta != who.w->cta) return BAD(who, "multicasts with a destination or mbarrier outside of its own CTA");
+    if ((signal.cta != who.w->cta && !paired(who, signal.cta, who.w->cta)) || l->to.cta != who.w->cta) return BAD(who, "multicasts with a destination or mbarrier outside of its own CTA");
     return multicast(who, l, mask, signal);
   }
-  if (signal.cta != l->to.cta) return BAD(who, "writes to CTA %u of its cluster but signals an mbarrier of CTA %u", l->to.cta->rank, signal.cta->rank);
+  if (signal.cta != l->to.cta && !paired(who, signal.cta, l->to.cta)) return BAD(who, "writes to CTA %u of its cluster but signals an mbarrier of CTA %u", l->to.cta->rank, signal.cta->rank);
   return issue_load(who, l, signal);
 }
 
@@ -321,6 +327,7 @@ emu_fn *LEVELLED(ws_emu_resolve_bulk)(struct bind *b) {
   const struct isa_use *u = b->u;
   struct inst *in = b->in;
   if (ws_emu_has(u, ".multicast::cluster")) in->u |= MULTICAST;
+  if (ws_emu_has(u, ".cta_group::2")) in->u |= PAIR;
   if (ws_emu_has(u, ".tensormap")) return map_prefetch;
   if (ws_emu_has(u, ".commit_group")) return bulk_commit;
   if (ws_emu_has(u, ".wait_group")) return in->n = ws_emu_has(u, ".read"), in->imm < 0 ? NULL : bulk_wait;

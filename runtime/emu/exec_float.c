@@ -172,7 +172,7 @@ DEF2(min_f, float, float, float, canon(min_of(F(a[i]), F(b[i]))))
 DEF2(max_f, float, float, float, canon(max_of(F(a[i]), F(b[i]))))
 DEF2(min_n, float, float, float, nan_or(min_of(a[i], b[i]), a[i], b[i]))
 DEF2(max_n, float, float, float, nan_or(max_of(a[i], b[i]), a[i], b[i]))
-enum { MM_FTZ = 1, MM_NAN = 2, MM_XORSIGN = 4, MM_MAX = 8 };
+enum { MM_FTZ = 1, MM_NAN = 2, MM_XORSIGN = 4, MM_MAX = 8, MM_ABS = 16 };
 static inline float minmax(float a, float b, unsigned u) {
   if (u & MM_FTZ) a = ftz(a), b = ftz(b);
   uint32_t sign = (f2u(a) ^ f2u(b)) & 0x80000000u;
@@ -183,6 +183,27 @@ static inline float minmax(float a, float b, unsigned u) {
   return u & MM_XORSIGN ? u2f((f2u(r) & 0x7fffffffu) | sign) : r;
 }
 DEF2(minmax_, float, float, float, minmax(a[i], b[i], in->u))
+static inline float minmax3(float a, float b, float c, unsigned u) {
+  if (u & MM_ABS) a = fabsf(a), b = fabsf(b), c = fabsf(c);
+  return minmax(minmax(a, b, u), c, u);
+}
+DEF3(minmax3_, float, float, float, float, minmax3(a[i], b[i], c[i], in->u))
+
+/* Mixed precision: the narrow operands are exact in f32. */
+#define MIXED(t, wide)                                                                                                \
+  HANDLER(mixed_##t) {                                                                                                \
+    float *d = SLOT(float, 0);                                                                                        \
+    const uint16_t *a = SLOT(uint16_t, 1), *b = in->imm == 'f' ? SLOT(uint16_t, 2) : a;                               \
+    const float *c = SLOT(float, in->imm == 'f' ? 3 : 2);                                                             \
+    for (uint32_t m = w->mask; m; m &= m - 1) {                                                                       \
+      int i = __builtin_ctz(m);                                                                                       \
+      float x = wide(a[i]), r = in->imm == 'f' ? fmaf(x, wide(b[i]), c[i]) : in->imm == 's' ? x - c[i] : x + c[i];    \
+      d[i] = in->u ? sat(r) : canon(r);                                                                               \
+    }                                                                                                                 \
+    return EV_NEXT;                                                                                                   \
+  }
+MIXED(h, h2f)
+MIXED(b, bf2f)
 DEF2(min_d, double, double, double, a[i] != a[i] ? b[i] : b[i] != b[i] ? a[i] : a[i] < b[i] || (a[i] == b[i] && signbit(a[i])) ? a[i] : b[i])
 DEF2(max_d, double, double, double, a[i] != a[i] ? b[i] : b[i] != b[i] ? a[i] : a[i] > b[i] || (a[i] == b[i] && !signbit(a[i])) ? a[i] : b[i])
 
@@ -207,13 +228,19 @@ emu_resolve LEVELLED(ws_emu_resolve_directed);
 
 emu_fn *LEVELLED(ws_emu_resolve_float)(struct bind *b) {
   const struct isa_use *u = b->u;
-  emu_fn *fn = ws_emu_find_key(keys, sizeof keys / sizeof *keys, u->key);
+  bool three = *u->row->mnemonic == 'm' && u->row->operands[strlen(u->row->operands) - 1] == '+' && b->in->o[3] != NO_SLOT;
+  if (u->ntypes == 2) {
+    b->in->imm = *u->row->mnemonic;
+    b->in->u = ws_emu_has(u, ".sat");
+    return u->type[1] == T_F16 ? mixed_h : mixed_b;
+  }
+  emu_fn *fn = three ? NULL : ws_emu_find_key(keys, sizeof keys / sizeof *keys, u->key);
   if (fn) return fn;
   if (!strcmp(u->row->mnemonic, "min") || !strcmp(u->row->mnemonic, "max")) {
-    if (ws_emu_has(u, ".xorsign") != ws_emu_has(u, ".abs")) return NULL;
+    if (three ? ws_emu_has(u, ".xorsign") : ws_emu_has(u, ".xorsign") != ws_emu_has(u, ".abs")) return NULL;
     b->in->u = (uint8_t)((ws_emu_has(u, ".ftz") ? MM_FTZ : 0) | (ws_emu_has(u, ".NaN") ? MM_NAN : 0) |
-                         (ws_emu_has(u, ".xorsign") ? MM_XORSIGN : 0) | (u->row->mnemonic[1] == 'a' ? MM_MAX : 0));
-    return minmax_;
+                         (ws_emu_has(u, ".xorsign") ? MM_XORSIGN : 0) | (u->row->mnemonic[1] == 'a' ? MM_MAX : 0) | (three && ws_emu_has(u, ".abs") ? MM_ABS : 0));
+    return three ? minmax3_ : minmax_;
   }
   return LEVELLED(ws_emu_resolve_directed)(b);
 }

@@ -199,6 +199,14 @@ static int check_descriptor(struct who who, uint64_t d, const struct form *f, co
   return why ? BAD(who, "gives descriptor 0x%llx of %s, which %s", (unsigned long long)d, which, why) : EV_NEXT;
 }
 
+/* What it uses in tensor memory. */
+static void spans_of(struct tc_op *op, const struct form *f) {
+  struct layout l = layout_of(f, op->pair, op->d);
+  uint8_t halves = !l.quarters ? 3 : l.base ? 2 : 1;
+  op->span[op->spans++] = (struct tc_span){(uint16_t)op->d, (uint16_t)l.columns, halves, true};
+  if (op->a_tensor) op->span[op->spans++] = (struct tc_span){(uint16_t)op->a, 8, halves, false};
+}
+
 static int issue(struct who who) {
   struct warp *w = who.w;
   const struct inst *in = who.in;
@@ -213,10 +221,12 @@ static int issue(struct who who) {
   if (why) return BAD(who, "gives instruction descriptor 0x%08x: %s%s (M %u, N %u)", op.form, *why == 'M' || *why == 'N' ? "" : "it ", why, f.m, f.n);
   if (!op.a_tensor && check_descriptor(who, op.a, &f, "A") != EV_NEXT) return EV_FAULT;
   if (check_descriptor(who, op.b, &f, "B") != EV_NEXT || check_d(who, &f, &op, w->cta) != EV_NEXT) return EV_FAULT;
+  spans_of(&op, &f);
+  if (ws_emu_tc_race_op(&op, w->cta) != EV_NEXT) return EV_FAULT;
   if (op.pair) {
     uint32_t peer = w->cta->rank ^ 1;
     if (peer >= cl->n) return BAD(who, "is executed in CTA %u of a cluster of %u: it has no peer", w->cta->rank, cl->n);
-    if (check_d(who, &f, &op, cl->cta[peer]) != EV_NEXT) return EV_FAULT;
+    if (check_d(who, &f, &op, cl->cta[peer]) != EV_NEXT || ws_emu_tc_race_op(&op, cl->cta[peer]) != EV_NEXT) return EV_FAULT;
   }
   w->stats.flops += 2ull * f.m * f.n * (32 / f.bytes);
   return ws_emu_tc_issue(&op);

@@ -123,6 +123,25 @@ HANDLER(redux) {
   EACH_LANE(d[i] = r);
 }
 
+/* .f32: in->imm bits MAX, ABS, NAN. A NaN gives way to numbers unless .NaN asks for it. */
+enum { F_MAX = 1, F_ABS = 2, F_NAN = 4 };
+HANDLER(redux_f) {
+  GATHER(2);
+  const uint32_t *a = SLOT(uint32_t, 1);
+  uint32_t *d = SLOT(uint32_t, 0), clear = in->imm & F_ABS ? 0x7fffffffu : UINT32_MAX;
+  float r = NAN;
+  bool nan = false;
+  for (uint32_t m = w->mask; m; m &= m - 1) {
+    float v = u2f(a[__builtin_ctz(m)] & clear);
+    nan |= v != v;
+    bool better = v == r ? (f2u(v) >> 31) != (uint32_t)(in->imm & F_MAX) : (v < r) == !(in->imm & F_MAX);
+    if (v == v && (r != r || better)) r = v;
+  }
+  if (nan && in->imm & F_NAN) r = NAN;
+  uint32_t bits = f2u(canon(r));
+  EACH_LANE(d[i] = bits);
+}
+
 HANDLER(activemask) {
   uint32_t *d = SLOT(uint32_t, 0), v = w->mask;
   EACH_LANE(d[i] = v);
@@ -159,6 +178,10 @@ emu_fn *LEVELLED(ws_emu_resolve_warp)(struct bind *b) {
   }
   if (!strcmp(m, "redux")) {
     bool s = u->type[0] == T_S32;
+    if (u->type[0] == T_F32) {
+      in->imm = (ws_emu_has(u, ".max") ? F_MAX : 0) | (ws_emu_has(u, ".abs") ? F_ABS : 0) | (ws_emu_has(u, ".NaN") ? F_NAN : 0);
+      return redux_f;
+    }
     in->imm = ws_emu_has(u, ".add") ? ADD : ws_emu_has(u, ".min") ? (s ? MIN_S : MIN_U) : ws_emu_has(u, ".max") ? (s ? MAX_S : MAX_U)
               : ws_emu_has(u, ".and") ? AND : ws_emu_has(u, ".or") ? OR : XOR;
     return redux;

@@ -137,7 +137,8 @@ struct warp {
   uint64_t wg_issued;       /* wgmma operations */
   uint32_t wg_groups, wg_before; /* groups committed; those below are waited for */
   uint32_t registers, wanted_registers; /* setmaxnreg: of each thread */
-  struct tc_move *moves;    /* tensor.h: loads and stores that are not performed yet */
+  struct tc_move *moves;    /* tensor.h: loads and stores that it has not waited for */
+  uint32_t tc_before, tc_after; /* the cluster's tick at its last tcgen05.fence of either kind */
   struct warp_stats stats;
 };
 

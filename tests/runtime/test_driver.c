@@ -374,7 +374,7 @@ static void launches_cheaply(void **state) {
 static enum ws_status whole_life(struct ws_error_info *err) {
   struct ws_device *d = NULL;
   struct ws_kernel *k = NULL;
-  void *stream = NULL, *from = NULL, *to = NULL;
+  void *stream = NULL, *from = NULL, *to = NULL, *shared = NULL;
   uint64_t memory = 0, other = 0;
   char host[64] = "sixty-four bytes to and fro";
   float ms;
@@ -386,6 +386,7 @@ static enum ws_status whole_life(struct ws_error_info *err) {
   DO(ws_kernel_load_text(d, copy_ptx, copy_length, &k, err));
   DO(ws_memory_alloc(d, 64, &memory, err));
   DO(ws_memory_alloc(d, 64, &other, err));
+  DO(ws_host_alloc(d, 64, &shared, err));
   DO(ws_stream_create(d, &stream, err));
   DO(ws_event_create(d, &from, err));
   DO(ws_event_create(d, &to, err));
@@ -406,7 +407,7 @@ static enum ws_status whole_life(struct ws_error_info *err) {
   DO(ws_memory_download(d, host, other, 64, stream, err));
   DO(ws_device_synchronize(d, err));
   if (!s) assert_string_equal(host, "sixty-four bytes to and fro");
-  enum ws_status ends[] = {ws_memory_free(d, memory, NULL), ws_memory_free(d, other, NULL),
+  enum ws_status ends[] = {ws_memory_free(d, memory, NULL), ws_memory_free(d, other, NULL), ws_host_free(d, shared, NULL),
                            ws_stream_destroy(d, stream, NULL), ws_event_destroy(d, from, NULL),
                            ws_event_destroy(d, to, NULL)};
   for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
