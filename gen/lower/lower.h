@@ -59,6 +59,7 @@ struct keep {
 struct copy_map {
   struct lifetime life;
   const char *name;
+  int unit;                        /* bytes that a thread moves: 16, or one f32 where rows start anywhere */
   int units, whole;                /* of a row: with the padding that is filled with zeros, without */
   int rows_pass, passes, active, rows;
   struct ws_smem_layout layout;
@@ -323,7 +324,7 @@ bool ws_lower_supports(struct ws_schedule *s); /* false after errors: what this 
 struct ws_kernel_text;
 /* rule.c: errors of the spec's reference, and workspaces that nothing writes. */
 bool ws_lower_rule(struct ws_schedule *s);
-bool ws_lower_workspaces(struct ws_schedule *s);
+bool ws_lower_workspaces(struct ws_schedule *const *s, size_t n); /* all kernels of a file */
 /* Is there any lowering for the schedule's target? */
 bool ws_lower_has_target(const struct ws_schedule *s);
 /* Lowers one schedule. NULL after an error. */
