@@ -2,6 +2,7 @@
  *
  *   main.c      the table of commands
  *   check.c gen.c run.c bench.c   one command each
+ *   probe.c     where elements lie; probe_check.c: the same asked of a device
  *   emu.c       any PTX kernel on the emulator; emu_args.c: its arguments
  *   report.c    messages, and the exit codes of failed calls
  *   options.c   what several commands read the same way: defines, shapes, numbers
@@ -36,6 +37,7 @@ int ws_cli_check(int argc, char **argv);
 int ws_cli_gen(int argc, char **argv);
 int ws_cli_run(int argc, char **argv);
 int ws_cli_bench(int argc, char **argv);
+int ws_cli_probe(int argc, char **argv);
 int ws_cli_emu(int argc, char **argv);
 
 /* ---- report.c ---- */
@@ -201,6 +203,8 @@ struct ws_cli_problem {
   double scale;
   struct ws_cli_tensor t[WS_CLI_MOST];
   int ntensors;
+  const struct ws_tensor_info *watchdog; /* of a kernel with -D watchdog=SECONDS */
+  void *words;                /* of the watchdog, in host memory that the device reaches */
   struct ws_arena arena;      /* of the rule */
   struct ws_ref_rule rule;    /* the spec's own mathematics */
 };
@@ -216,6 +220,14 @@ void ws_cli_problem_release(struct ws_cli_problem *p, struct ws_device *device);
 struct ws_ref_attention ws_cli_problem_reference(const struct ws_cli_problem *p);
 
 void ws_cli_problem_inputs(struct ws_cli_problem *p); /* fills every input with random numbers */
+
+/* ---- watchdog.c ---- */
+/* The tensor `watchdog` of a kernel generated with -D watchdog=SECONDS lies in host memory, so that it can be read after a trap. */
+enum { WS_CLI_WATCHDOG_WORDS = 16 };
+bool ws_cli_watchdog_is(const struct ws_tensor_info *t);
+int ws_cli_watchdog_open(struct ws_cli_problem *p, struct ws_device *device); /* words: all zeros; an exit code */
+/* Says on stderr who waited too long, if somebody did. ptx: the kernel's text, which knows the names. */
+void ws_cli_watchdog_report(const struct ws_cli_problem *p, const char *ptx);
 
 /* ---- rule.c ---- */
 /* Compiles what the manifest says of the spec's own mathematics; call it once the tensors are there. False: said why. */

@@ -89,7 +89,9 @@ bool ws_cli_problem_tensors(struct ws_cli_problem *p) {
     int k = 0;
     while (k < WS_CLI_TENSORS && strcmp(names[k], info->name)) k++;
     int64_t shape[4];
-    if (k == WS_CLI_TENSORS && (!own_shape(p, info, shape) || !add_tensor(p, info, shape))) return false;
+    if (ws_cli_watchdog_is(info))
+      p->watchdog = info;
+    else if (k == WS_CLI_TENSORS && (!own_shape(p, info, shape) || !add_tensor(p, info, shape))) return false;
   }
   return ws_cli_rule(p);
 }
@@ -111,12 +113,13 @@ int ws_cli_problem_upload(struct ws_cli_problem *p, struct ws_device *device) {
     if (!t->device && ws_memory_alloc(device, t->bytes, &t->device, &err)) return ws_cli_runtime_fail(&err);
     if (ws_memory_upload(device, t->device, t->before, t->bytes, NULL, &err)) return ws_cli_runtime_fail(&err);
   }
-  return WS_CLI_OK;
+  return p->watchdog ? ws_cli_watchdog_open(p, device) : WS_CLI_OK;
 }
 
 int ws_cli_problem_launch(const struct ws_cli_problem *p, const struct ws_kernel *kernel, void *stream) {
   struct ws_error_info err;
-  struct ws_tensor tensors[WS_CLI_MOST];
+  static const int64_t words[] = {WS_CLI_WATCHDOG_WORDS}, packed[] = {1};
+  struct ws_tensor tensors[WS_CLI_MOST + 1];
   const struct ws_scalar scale = {"scale", p->scale};
   for (int i = 0; i < p->ntensors; i++) {
     const struct ws_cli_tensor *t = &p->t[i];
@@ -127,8 +130,9 @@ int ws_cli_problem_launch(const struct ws_cli_problem *p, const struct ws_kernel
                                     .shape = t->shape,
                                     .stride = t->stride};
   }
+  tensors[p->ntensors] = (struct ws_tensor){"watchdog", (uint64_t)(uintptr_t)p->words, WS_DTYPE_I32, 1, words, packed};
   const struct ws_launch launch = {.tensors = tensors,
-                                   .ntensors = (size_t)p->ntensors,
+                                   .ntensors = (size_t)p->ntensors + (p->watchdog != NULL),
                                    .scalars = &scale,
                                    .nscalars = ws_manifest_scalar(p->manifest, 0) != NULL,
                                    .stream = stream};
@@ -148,6 +152,8 @@ void ws_cli_problem_release(struct ws_cli_problem *p, struct ws_device *device) 
     ws_memory_free(device, p->t[i].device, NULL);
     p->t[i].device = 0;
   }
+  ws_host_free(device, p->words, NULL);
+  p->words = NULL;
 }
 
 struct ws_ref_attention ws_cli_problem_reference(const struct ws_cli_problem *p) {

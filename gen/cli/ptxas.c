@@ -58,15 +58,27 @@ static int run(char **argv, int fd, bool both) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* What ptxas says about code that it had to slow down, though it assembles: the line of `said` that says so, else NULL.
- * C7510 to C7515 serialise wgmma, C7508 drops setmaxnreg (the numbers are of CUDA 12 and 13; the words are searched, too). */
-static const char *slowed(const char *said, size_t *length) {
-  static const char *const signs[] = {"wgmma.mma_async instructions are serialized", "setmaxnreg ignored", "setmaxnreg is ignored", "(C7508)"};
+/* What ptxas says about code that it had to slow down, though it assembles, and what helps. C7510 to C7515 serialise wgmma, C7507
+ * and C7508 drop setmaxnreg (the numbers are of CUDA 12 and 13; the words are searched, too). The first that fits is taken. */
+static const struct sign {
+  const char *words, *remedy;
+} signs[] = {
+    {"insufficient register resources", "a role holds more register tiles at a time than its `registers` allow: give it more, or smaller tiles"},
+    {"wgmma.mma_async instructions are serialized", "a register tile is used between its product and its `await`, or is written while a product reads it: move the "
+                                                    "statement behind the `await`"},
+    {"'setmaxnreg' ignored", "a role needs more registers than its `registers` say: give it more, or smaller tiles"},
+    {"setmaxnreg ignored", "the registers of the launch are not known: every role of the warpgroup needs `registers`"},
+    {"(C7507)", "`registers` has no effect"},
+    {"(C7508)", "`registers` has no effect"},
+};
+
+/* The line of `said` that is such a sign, else NULL. */
+static const char *slowed(const char *said, size_t *length, const char **remedy) {
   for (size_t i = 0; i < sizeof signs / sizeof *signs; i++) {
-    const char *at = strstr(said, signs[i]);
+    const char *at = strstr(said, signs[i].words);
     if (!at) continue;
     while (at > said && at[-1] != '\n') at--;
-    *length = strcspn(at, "\n");
+    *length = strcspn(at, "\n"), *remedy = signs[i].remedy;
     return at;
   }
   return NULL;
@@ -74,15 +86,14 @@ static const char *slowed(const char *said, size_t *length) {
 
 static int judge_messages(const char *path, int status, const char *ptxas) {
   char *said = NULL;
+  const char *remedy = "";
   size_t length;
   if (status < 0) return ws_cli_fail(WS_CLI_MISSING, "%s: cannot be run: %s", ptxas, strerror(errno));
   if (!ws_cli_read_file(path, &said, &length)) return WS_CLI_INTERNAL;
   fputs(said, stderr);
   int code = status ? ws_cli_fail(WS_CLI_REJECTED, "ptxas rejects the kernel (exit status %d)", status) : WS_CLI_OK;
-  const char *line = code == WS_CLI_OK ? slowed(said, &length) : NULL;
-  if (line)
-    code = ws_cli_fail(WS_CLI_REJECTED, "ptxas gives up what the schedule asks for: %.*s\n  a register tile is used between its product and its `await`, or is written "
-                                        "while a product reads it: move the statement behind the `await`", (int)length, line);
+  const char *line = code == WS_CLI_OK ? slowed(said, &length, &remedy) : NULL;
+  if (line) code = ws_cli_fail(WS_CLI_REJECTED, "ptxas gives up what the schedule asks for: %.*s\n  %s", (int)length, line, remedy);
   free(said);
   return code;
 }

@@ -34,15 +34,21 @@ static const char help_text[] =
     "the\n"
     "                           larger of the element and its row's rms\n"
     "      --timeout SECONDS    give up when the kernel has not finished by then (default: wait for ever)\n"
+    "      --schedule WHEN      when the emulator's asynchronous copies and products complete: early, late (the default)\n"
+    "                           or random:SEED; a list separated by commas runs all, and O and LSE must be the same\n"
+    "                           bits each time\n"
     "      --stats              what the emulator counted\n" WS_CLI_SPEC_HELP
     "      --format text|json   json: one object with all results\n"
     "      --help               this text\n";
 
 #define MOST_ULPS 2.0 /* between two devices */
+enum { MOST_SCHEDULES = 32 };
 
 struct request {
   struct ws_cli_spec_options spec;
   const char *device, *compare, *file[3], *out, *lse;
+  const char *schedule[MOST_SCHEDULES]; /* of the emulator; nschedules = 0: as it stands */
+  size_t nschedules;
   struct ws_cli_shapes shapes;
   bool stats, has_scale;
   double scale, timeout; /* seconds; 0 = none */
@@ -51,6 +57,7 @@ struct request {
 struct loaded { /* one device with the kernel loaded */
   struct ws_device *device;
   struct ws_kernel *kernel;
+  const char *ptx;
 };
 
 static double seconds(void) {
@@ -67,6 +74,7 @@ static void unload(struct loaded *s) {
 static int load_on(struct loaded *s, const char *device, const struct ws_manifest *m, const struct ws_cli_text *text) {
   struct ws_error_info err;
   memset(s, 0, sizeof *s);
+  s->ptx = text->ptx;
   int code = ws_cli_open_device(device, m, &s->device);
   if (code == WS_CLI_OK && ws_kernel_load_text(s->device, text->ptx, text->length, &s->kernel, &err))
     code = ws_cli_runtime_fail(&err);
@@ -130,6 +138,7 @@ struct result {
   struct ws_cli_verdict verdict;
   struct ws_cli_distance distance;
   bool compared, pass;
+  const char *disturbed; /* the schedule whose bits are others than the first one's, NULL = none */
   double seconds;
 };
 
@@ -149,6 +158,7 @@ static void print_details(const struct result *r) {
   print_error("LSE", &v->lse, &v->plain_lse, v->limit_lse);
   printf("memory    %s\n", v->damaged ? v->damage : "nothing outside O and LSE changed");
   if (v->unwritten) printf("          %zu output elements were never written\n", v->unwritten);
+  if (r->disturbed) printf("schedule  %s gives other bits\n", r->disturbed);
   if (r->compared)
     printf("compared  O within %.3g ulps (%zu elements differ), LSE within %.3g ulps%s\n", r->distance.o_ulps,
            r->distance.o_differ, r->distance.lse_ulps, r->distance.classes ? ", NaN or infinity on one side only" : "");
@@ -163,6 +173,7 @@ static void print_line(const struct result *r) {
   if (v->o.infinite + v->lse.infinite) printf(" %zu infinities differ", v->o.infinite + v->lse.infinite);
   if (v->unwritten) printf(" %zu elements unwritten", v->unwritten);
   if (v->damaged) printf(" %s", v->damage);
+  if (r->disturbed) printf(" other bits under %s", r->disturbed);
   if (r->compared)
     printf(" compared %.3g ulps%s", r->distance.o_ulps, r->distance.classes ? " NaN or infinity on one side only" : "");
   putchar('\n');
@@ -196,6 +207,7 @@ static json_t *result_json(const struct result *r) {
       json_pack("{s:s, s:b, s:o, s:o, s:I, s:I, s:f}", "shape", shape, "pass", r->pass, "o",
                 error_json(&v->o, &v->plain_o, v->limit_o), "lse", error_json(&v->lse, &v->plain_lse, v->limit_lse),
                 "unwritten", (json_int_t)v->unwritten, "damaged", (json_int_t)v->damaged, "seconds", r->seconds);
+  if (j && r->disturbed) json_object_set_new(j, "disturbed_by", json_string(r->disturbed));
   if (j && r->compared)
     json_object_set_new(j, "compared",
                         json_pack("{s:f, s:f, s:I}", "o_ulps", r->distance.o_ulps, "lse_ulps", r->distance.lse_ulps,
@@ -260,14 +272,19 @@ static json_t *stats_json(const struct wsemu_stats *s) {
 
 /* ---- running ---- */
 
-/* The emulator ends a kernel by itself; it has run when its launch returns. */
-static bool set_watchdog(const struct loaded *s, double timeout) {
+/* false where the device is no emulator, or does not take the value. */
+static bool set_option(const struct loaded *s, const char *name, const char *value) {
   int (*set)(const char *, const char *);
   void *symbol = ws_device_symbol(s->device, "wsemuSetOption");
-  char text[64];
   memcpy(&set, &symbol, sizeof set);
+  return set && !set(name, value);
+}
+
+/* The emulator ends a kernel by itself; it has run when its launch returns. */
+static bool set_watchdog(const struct loaded *s, double timeout) {
+  char text[64];
   snprintf(text, sizeof text, "%.17g", timeout);
-  return set && !set("watchdog", text);
+  return set_option(s, "watchdog", text);
 }
 
 /* A GPU does not stop a kernel, and every call that ends something waits for it: nothing but leaving the process is left. */
@@ -299,6 +316,7 @@ static int execute(struct ws_cli_problem *p, const struct loaded *s, double time
   }
   if (code == WS_CLI_OK) code = wait_for(s, timeout);
   *time = seconds() - start;
+  if (code != WS_CLI_OK) ws_cli_watchdog_report(p, s->ptx);
   if (code == WS_CLI_OK) code = ws_cli_problem_download(p, s->device);
   ws_cli_problem_release(p, s->device);
   return code;
@@ -319,6 +337,26 @@ static int compare(struct result *r, const struct ws_cli_array *files, const str
   return code;
 }
 
+static bool same_bits(const struct ws_cli_tensor *a, const struct ws_cli_tensor *b) { return !memcmp(a->after, b->after, a->bytes); }
+
+/* The same shape under the other completion orders: nothing that a kernel may rely on has changed. */
+static int run_other_schedules(const struct request *q, struct result *r, const struct ws_cli_array *files, const struct loaded *s) {
+  int code = WS_CLI_OK;
+  for (size_t i = 1; i < q->nschedules && code == WS_CLI_OK && !r->disturbed; i++) {
+    struct ws_cli_problem twin;
+    double time;
+    if (!ws_cli_problem_init(&twin, r->problem.manifest, &r->problem.shape, &r->problem.scale)) return WS_CLI_REJECTED;
+    set_option(s, "schedule", q->schedule[i]);
+    code = ws_cli_problem_tensors(&twin) && fill_inputs(&twin, files) ? execute(&twin, s, q->timeout, &time) : WS_CLI_INTERNAL;
+    bool same = code != WS_CLI_OK || (same_bits(&r->problem.t[WS_CLI_O], &twin.t[WS_CLI_O]) && same_bits(&r->problem.t[WS_CLI_LSE], &twin.t[WS_CLI_LSE]));
+    if (!same) r->disturbed = q->schedule[i], r->pass = false;
+    if (code != WS_CLI_OK) fprintf(stderr, "warpscore: the schedule was %s\n", q->schedule[i]);
+    ws_cli_problem_free(&twin);
+  }
+  if (q->nschedules) set_option(s, "schedule", q->schedule[0]);
+  return code;
+}
+
 static int run_shape(struct request *q, const struct ws_manifest *m, const struct ws_cli_shape *given,
                      const struct ws_cli_array *files, const struct loaded *loaded, struct result *r) {
   struct ws_cli_shape shape = *given;
@@ -335,6 +373,7 @@ static int run_shape(struct request *q, const struct ws_manifest *m, const struc
   if (code == WS_CLI_OK && !ws_cli_judge(&r->problem, &r->verdict))
     code = ws_cli_fail(WS_CLI_INTERNAL, "out of memory");
   r->pass = r->verdict.pass;
+  if (code == WS_CLI_OK) code = run_other_schedules(q, r, files, &loaded[0]);
   if (code == WS_CLI_OK && q->compare) code = compare(r, files, &loaded[1], q->timeout);
   if (code == WS_CLI_OK && q->out && !write_output(&r->problem.t[WS_CLI_O], q->out)) code = WS_CLI_INTERNAL;
   if (code == WS_CLI_OK && q->lse && !write_output(&r->problem.t[WS_CLI_LSE], q->lse)) code = WS_CLI_INTERNAL;
@@ -365,6 +404,17 @@ static int run_shapes(struct request *q, const struct ws_manifest *m, const stru
   return code == WS_CLI_OK && failed ? WS_CLI_REJECTED : code;
 }
 
+/* All words are tried at once, so that a wrong one is said before anything runs; the first stays. */
+static int set_schedules(const struct request *q, const struct loaded *s) {
+  for (size_t i = q->nschedules; i-- > 0;) {
+    const char *device = ws_device_get_info(s->device)->name;
+    if (set_option(s, "schedule", q->schedule[i])) continue;
+    if (!ws_device_symbol(s->device, "wsemuSetOption")) return ws_cli_fail(WS_CLI_USAGE, "--schedule: %s completes when it likes, the emulator does as it is told", device);
+    return ws_cli_fail(WS_CLI_USAGE, "--schedule: '%s' found, expected early, late or random:SEED", q->schedule[i]);
+  }
+  return WS_CLI_OK;
+}
+
 static int run_kernel(struct request *q, const struct ws_cli_text *text, const struct ws_manifest *m,
                       const struct ws_cli_array *files) {
   struct loaded loaded[2] = {{0}};
@@ -373,6 +423,7 @@ static int run_kernel(struct request *q, const struct ws_cli_text *text, const s
   json_object_set(root, "results", results);
   int code = load_on(&loaded[0], q->device, m, text);
   if (code == WS_CLI_OK && q->compare) code = load_on(&loaded[1], q->compare, m, text);
+  if (code == WS_CLI_OK) code = set_schedules(q, &loaded[0]);
   if (code == WS_CLI_OK) {
     const struct ws_device_info *d = ws_device_get_info(loaded[0].device);
     if (!q->spec.json) print_head(m, &loaded[0]);
@@ -432,6 +483,7 @@ enum {
   OPT_DEVICE,
   OPT_COMPARE,
   OPT_TIMEOUT,
+  OPT_SCHEDULE,
   OPT_STATS
 };
 static const struct option options[] = {
@@ -447,10 +499,20 @@ static const struct option options[] = {
     {"device", required_argument, NULL, OPT_DEVICE},
     {"compare", required_argument, NULL, OPT_COMPARE},
     {"timeout", required_argument, NULL, OPT_TIMEOUT},
+    {"schedule", required_argument, NULL, OPT_SCHEDULE},
     {"stats", no_argument, NULL, OPT_STATS},
     {"help", no_argument, NULL, 'h'},
     {0},
 };
+
+static bool add_schedules(struct request *q, char *list) {
+  char *save = NULL;
+  for (char *s = strtok_r(list, ",", &save); s; s = strtok_r(NULL, ",", &save)) {
+    if (q->nschedules == MOST_SCHEDULES) return ws_cli_fail(0, "--schedule: more than %d", MOST_SCHEDULES), false;
+    q->schedule[q->nschedules++] = s;
+  }
+  return q->nschedules || (ws_cli_fail(0, "--schedule: nothing found, expected early, late or random:SEED"), false);
+}
 
 static bool own_option(int option, char *value, struct request *q) {
   switch (option) {
@@ -465,6 +527,7 @@ static bool own_option(int option, char *value, struct request *q) {
   case OPT_TIMEOUT:
     if (!ws_cli_parse_number("--timeout", value, &q->timeout)) return false;
     return q->timeout > 0 || (ws_cli_fail(0, "--timeout: %s found, expected seconds > 0", value), false);
+  case OPT_SCHEDULE: return add_schedules(q, value);
   case OPT_STATS: q->stats = true; return true;
   default: return true;
   }

@@ -23,7 +23,12 @@ void ws_eval_prepare(struct eval *ev, const struct ws_node *x, bool top);
 const char *ws_eval_element(struct eval *ev, const struct ws_node *x, int e, enum ws_type t, const char *into);
 const char *ws_eval_predicate(struct eval *ev, const struct ws_node *x, int e);
 
+/* part.c */
+struct ws_node *ws_part_pushed(struct lower *l, struct ws_node *x);
+bool ws_part_reads_others(const struct ws_node *x, const struct ws_var *v, const struct ws_part *dst);
+
 /* rows.c */
+struct tile ws_lower_column_reduce(struct lower *l, const struct ws_node *x);
 struct tile ws_lower_reduce(struct lower *l, const struct ws_node *x);
 struct tile ws_lower_mask(struct lower *l, const struct ws_node *x, const struct tile *into);
 bool ws_mask_is_nothing(const struct lower *l, const struct ws_node *x);

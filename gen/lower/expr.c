@@ -23,6 +23,8 @@ bool ws_same_node(const struct ws_node *a, const struct ws_node *b) {
   if (a->kind == WS_N_CONST && a->value != b->value) return false;
   if (a->name != b->name && (!a->name || !b->name || strcmp(a->name, b->name))) return false;
   if (a->scalar != b->scalar || a->list != b->list || a->count != b->count || !same_mem(a->mem, b->mem) || !same_mem(a->mem2, b->mem2)) return false;
+  if (a->kind == WS_N_PART && (a->part.cols != b->part.cols || a->part.of != b->part.of || a->part.index != b->part.index || a->part.first != b->part.first || a->part.last != b->part.last))
+    return false;
   for (int i = 0; i < a->n; i++)
     if (!ws_same_node(a->arg[i], b->arg[i])) return false;
   return true;
@@ -46,12 +48,18 @@ const char *const ws_compare_ops[] = {[WS_F_EQ] = "eq", [WS_F_NE] = "ne", [WS_F_
 
 static bool integer(const struct ws_node *x) { return x->type == WS_I32 || (x->kind == WS_N_CONST && x->value == floor(x->value) && fabs(x->value) < 1e9); }
 
+static const char *leaf(struct eval *ev, const struct ws_node *x, int e, enum ws_type t);
+
+/* A condition of one element. */
 const char *ws_eval_predicate(struct eval *ev, const struct ws_node *x, int e) {
   struct lower *l = ev->l;
   if (x->kind == WS_N_REDUCE) return ws_lower_vote(l, x);
-  const char *p = ws_lower_temp(l, WS_REG_PRED);
-  if (x->kind == WS_N_CONST) {
-    OP(l, "compare_s32", "ne", p, x->value != 0 ? "1" : "0", "0");
+  if (x->kind == WS_N_VAR || x->kind == WS_N_PART) return leaf(ev, x, e, WS_BOOL);
+  bool never = false, about_list = x->kind == WS_N_IS_FIRST || x->kind == WS_N_IS_LAST || x->kind == WS_N_IS_MASKED || x->kind == WS_N_HAS_NEXT || x->kind == WS_N_LEN;
+  const char *uniform = about_list ? ws_uniform_pred(l, x, &never) : NULL, *p = uniform ? uniform : ws_lower_temp(l, WS_REG_PRED);
+  if (uniform) return uniform;
+  if (x->kind == WS_N_CONST || about_list) {
+    OP(l, "compare_s32", "ne", p, about_list ? never ? "0" : "1" : x->value != 0 ? "1" : "0", "0");
     return p;
   }
   if (x->fn == WS_F_AND || x->fn == WS_F_OR) {
@@ -96,6 +104,23 @@ static const char *rounded_down(struct eval *ev, const struct ws_node *x, int e,
   return d;
 }
 
+/* exp2 with `poly`: of every `period` columns that a thread has (all of its row in layout `lane`, two of eight in an accumulator) the
+ * last `poly` are computed on the FMA pipe, from the start-th group of 32 columns of the tile to the last but one
+ * (FlashAttention-4, section 3: software emulation of the exponential). */
+static bool on_fma_pipe(const struct lower *l, const struct extent *x, int e) {
+  const struct ws_options *o = &l->act->opt;
+  if (!o->poly || !x->nt || (!x->lane && !x->mt)) return false;
+  int cols = l->act->dst->cols, part = x->lane ? x->nt : x->nt * 8, all = cols > part ? cols : part;
+  int first = l->act->dst_part.given ? ws_part_first(&l->act->dst_part, cols) : 0, at = x->lane ? e : e / 4 % x->nt * 8;
+  int group = (first + at) / 32, k = x->lane ? first + e : (first + at) / 4 + e % 2;
+  return group >= o->start && group < (all + 31) / 32 - 1 && k % o->period >= o->period - o->poly;
+}
+
+static const char *exp2_poly(struct lower *l, const char *d, const char *x) {
+  OP(l, "exp2_poly", d, x, ws_lower_temp(l, WS_REG_F32), ws_lower_temp(l, WS_REG_F32), ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B32));
+  return d;
+}
+
 static const char *operation(struct eval *ev, const struct ws_node *x, int e, enum ws_type t, const char *d) {
   struct lower *l = ev->l;
   const char *arg[3] = {0};
@@ -117,9 +142,10 @@ static const char *operation(struct eval *ev, const struct ws_node *x, int e, en
   }
   if (t == WS_I32 && (x->fn == WS_F_MOD || x->fn == WS_F_FLOOR)) return rounded_down(ev, x, e, d);
   if (x->fn == WS_F_CAST) return ws_eval_element(ev, x->arg[0], e, WS_F32, d);
+  if (x->fn == WS_F_EXP2 && on_fma_pipe(l, &ev->ext, e)) return exp2_poly(l, d, ws_eval_element(ev, x->arg[0], e, WS_F32, NULL));
   const char *name = t == WS_I32 ? simple_s32[x->fn] : simple[x->fn];
   if (!name) {
-    ws_error(l->diags, x->pos, "not-lowered", "`%s` of %s: not lowered for %s", ws_fn_name(x->fn), t == WS_I32 ? "integers" : "numbers", l->s->target);
+    ws_error(l->diags, x->pos, "not-lowered", "`%s` of %s: not lowered for %s", ws_fn_sign(x->fn), t == WS_I32 ? "integers" : "numbers", l->s->target);
     return d;
   }
   for (int i = 0; i < x->n; i++) arg[i] = ws_eval_element(ev, x->arg[i], e, t, NULL);
@@ -150,10 +176,19 @@ const char *ws_eval_element(struct eval *ev, const struct ws_node *x, int e, enu
 struct ws_node *ws_rewritten(struct lower *l, struct ws_node *x) {
   if (x->kind == WS_N_MASK && ws_mask_is_nothing(l, x)) return ws_rewritten(l, x->arg[0]);
   if (!x->n) return x;
+  if (x->kind == WS_N_PART) {
+    struct ws_node *pushed = ws_part_pushed(l, x);
+    if (pushed != x) return ws_rewritten(l, pushed);
+  }
   struct ws_node *y = WS_NEW(l->arena, struct ws_node);
   *y = *x;
   y->arg = WS_NEW_N(l->arena, struct ws_node *, x->n);
   for (int i = 0; i < x->n; i++) y->arg[i] = ws_rewritten(l, x->arg[i]);
+  if (y->kind == WS_N_OP && y->fn == WS_F_SELECT && y->arg[0]->cols == 1 && y->arg[0]->rows == 1) { /* known in this copy of a loop's body? */
+    enum tri known = ws_uniform_static(l, y->arg[0]);
+    struct ws_node *arm = y->arg[known == YES ? 1 : 2];
+    if (known != UNKNOWN && arm->rows == y->rows && arm->cols == y->cols) return arm;
+  }
   if (y->kind != WS_N_OP || y->type != WS_F32 || (y->fn != WS_F_ADD && y->fn != WS_F_SUB)) return y;
   for (int side = 0; side < 2; side++) {
     struct ws_node *m = y->arg[side], *c = y->arg[1 - side];
@@ -187,9 +222,10 @@ static void know(struct eval *ev, const struct ws_node *x, struct tile t) {
 void ws_eval_prepare(struct eval *ev, const struct ws_node *x, bool top) {
   struct lower *l = ev->l;
   if (find(ev, x)) return;
-  bool computed = x->kind == WS_N_REDUCE || x->kind == WS_N_MASK || x->kind == WS_N_READ || x->kind == WS_N_ROWPOS || x->kind == WS_N_COLPOS;
+  bool computed = x->kind == WS_N_REDUCE || x->kind == WS_N_MASK || x->kind == WS_N_READ || x->kind == WS_N_ROWPOS || x->kind == WS_N_COLPOS || x->kind == WS_N_PART;
   if (!computed && x->kind != WS_N_OP) return;
-  if (x->type == WS_BOOL || (!computed && (top || extent_of(l, x).n == ev->ext.n))) {
+  bool vote = x->kind == WS_N_REDUCE && (x->fn == WS_F_ANY || x->fn == WS_F_ALL);
+  if (vote || (x->type == WS_BOOL && !computed) || (!computed && (top || extent_of(l, x).n == ev->ext.n))) {
     for (int i = 0; i < x->n; i++) ws_eval_prepare(ev, x->arg[i], false);
     return;
   }
@@ -207,10 +243,10 @@ static struct tile packed(struct lower *l, const struct ws_node *x, const struct
 
 static struct tile fresh(struct lower *l, const struct ws_node *x) {
   struct extent ex = extent_of(l, x);
-  struct tile t = {.mt = ex.mt, .nt = ex.nt, .n = ex.n, .packed = ws_type_bits(x->type) == 16};
+  struct tile t = {.mt = ex.mt, .nt = ex.nt, .n = ex.n, .packed = ws_type_bits(x->type) == 16, .lane = ex.lane};
   if (t.packed) t.n = (t.n + 1) / 2;
   t.reg = WS_NEW_N(l->arena, const char *, t.n);
-  for (int i = 0; i < t.n; i++) t.reg[i] = ws_lower_temp(l, x->type == WS_F32 ? WS_REG_F32 : WS_REG_B32);
+  for (int i = 0; i < t.n; i++) t.reg[i] = ws_lower_temp(l, ws_reg_class(x->type));
   return t;
 }
 
@@ -221,12 +257,12 @@ static struct tile value_into(struct lower *l, struct ws_node *x, const struct t
   if (x->kind == WS_N_ROWPOS || x->kind == WS_N_COLPOS) return ws_lower_positions(l, x, &t);
   if (x->kind == WS_N_OP && x->fn == WS_F_CAST && ws_type_bits(x->type) == 16) return packed(l, x, &t);
   struct eval *ev = WS_NEW(l->arena, struct eval);
-  ev->l = l, ev->ext = (struct extent){t.mt, t.nt, t.n};
+  ev->l = l, ev->ext = ws_tile_extent(&t);
   ws_eval_prepare(ev, x, true);
   enum ws_type type = x->type == WS_I32 ? WS_I32 : WS_F32;
   for (int e = 0; e < t.n; e++) {
-    const char *r = ws_eval_element(ev, x, e, type, t.reg[e]);
-    if (strcmp(r, t.reg[e])) OP(l, type == WS_I32 ? "mov_s32" : "mov_f32", t.reg[e], r);
+    const char *r = x->type == WS_BOOL ? ws_eval_predicate(ev, x, e) : ws_eval_element(ev, x, e, type, t.reg[e]);
+    if (strcmp(r, t.reg[e])) OP(l, x->type == WS_BOOL ? "mov_pred" : type == WS_I32 ? "mov_s32" : "mov_f32", t.reg[e], r);
   }
   return t;
 }
@@ -239,10 +275,18 @@ struct tile ws_lower_operand(struct lower *l, struct ws_node *x, const char *nam
   return value_into(l, x, &t);
 }
 
+/* Part of a tile: some of its registers. */
+static struct tile part_of(struct lower *l, struct ws_node *x) {
+  struct tile full = ws_lower_value(l, x->arg[0]);
+  return ws_tile_part(l, &full, ws_part_first(&x->part, x->arg[0]->cols), x->cols);
+}
+
 struct tile ws_lower_value(struct lower *l, struct ws_node *x) {
   x = ws_rewritten(l, x);
   if (x->kind == WS_N_VAR) return *ws_tile_of(l, x->var);
-  if (x->kind == WS_N_REDUCE) return ws_lower_reduce(l, x);
+  if (x->kind == WS_N_PART) return part_of(l, x);
+  if (x->kind == WS_N_REDUCE && (x->fn == WS_F_COLMAX || x->fn == WS_F_COLSUM)) return ws_lower_column_reduce(l, x);
+  if (x->kind == WS_N_REDUCE && x->type != WS_BOOL) return ws_lower_reduce(l, x);
   return value_into(l, x, NULL);
 }
 
@@ -264,7 +308,7 @@ static void count_act(void *ctx, struct ws_act *a) {
   c->uses += uses_in(a->value, c->v) + uses_in(a->a, c->v);
   for (int i = 0; i < a->narms; i++) c->uses += uses_in(a->arms[i].cond, c->v);
   if (a->kind == WS_S_PRODUCT && a->accumulate && a->dst == c->v) c->uses++;
-  c->writes += a->dst == c->v;
+  c->writes += a->dst == c->v || a->dst2 == c->v;
 }
 
 /* May dst stand for src instead of being copied? When dst is assigned here only, is read behind this statement in the same
@@ -283,10 +327,27 @@ static bool renames(struct lower *l, struct ws_acts *acts, size_t index, const s
   return here.uses == all.uses;
 }
 
+/* x.cols(b of n) = ...: the other columns keep what they hold. */
+static void assign_part(struct lower *l, const struct ws_act *a, struct ws_node *x) {
+  const struct ws_var *v = a->dst;
+  int n = v->cols / a->dst_part.of;
+  struct tile whole = *ws_tile_of(l, v), part = ws_tile_part(l, &whole, n * a->dst_part.index, n);
+  if (!ws_part_reads_others(x, v, &a->dst_part)) {
+    value_into(l, x, &part);
+    return;
+  }
+  struct tile t = value_into(l, x, NULL);
+  for (int i = 0; i < part.n; i++) OP(l, v->type == WS_F32 ? "mov_f32" : v->type == WS_BOOL ? "mov_pred" : "mov_s32", part.reg[i], t.reg[t.n == part.n ? i : 0]);
+}
+
 void ws_lower_assign(struct lower *l, struct ws_acts *acts, size_t index) {
   struct ws_act *a = &acts->act[index];
   struct ws_node *x = ws_rewritten(l, a->value);
   struct tile *t = &l->var[a->dst->index];
+  if (a->dst_part.given) {
+    assign_part(l, a, x);
+    return;
+  }
   if (x->kind == WS_N_VAR && renames(l, acts, index, a->dst, x->var)) {
     *t = *ws_tile_of(l, x->var);
     ws_lower_note(l, "no instruction: %s is %s here", a->dst->name, x->var->name);

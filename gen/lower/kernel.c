@@ -28,6 +28,7 @@ static void enter(struct lower *l, const struct ws_programm *p, const char *skip
   if (p->count > 1 && l->s->arch >= 90) OP(l, "uniform", "%instance");
   if (l->s->pair) OP(l, "entry_rank", ws_lower_named(l, WS_REG_B32, "rank"), ws_lower_named(l, WS_REG_B32, "peer"));
   WS_OP0(&l->px, "entry_lanes");
+  if (l->tmem && !p->role->one_thread && p->role->warps % 4 == 0) ws_lower_tmem_lanes(l);
   if (!p->role->one_thread) return;
   const char *only = ws_lower_temp(l, WS_REG_PRED);
   ws_lower_comment(l, "one thread runs the program");
@@ -37,11 +38,11 @@ static void enter(struct lower *l, const struct ws_programm *p, const char *skip
 
 static void program(struct lower *l, struct ws_programm *p, struct ws_buf *out) {
   struct ws_buf start = {.arena = l->arena}, body = {.arena = l->arena};
-  l->prog = p;
+  l->prog = p, l->tmem = ws_program_uses_tmem(p);
   l->var = WS_NEW_N(l->arena, struct tile, p->nvars);
   l->handle = WS_NEW_N(l->arena, struct slot, p->nhandles);
   for (size_t i = 0; i < p->nhandles; i++) l->handle[i] = (struct slot){"", ""};
-  l->nrings = l->nfixed = 0, l->lane_first = NULL;
+  l->nrings = l->nfixed = l->nready = 0, l->lane_first = l->l2[0] = l->l2[1] = NULL;
   l->iter = WS_NEW_N(l->arena, struct iter_state, p->niters);
   l->maps.n = l->frags.n = l->pointers.n = l->depth = 0;
   l->start = l->tile_start = &start;
@@ -51,6 +52,7 @@ static void program(struct lower *l, struct ws_programm *p, struct ws_buf *out) 
   l->px.out = &body;
   ws_lower_acts(l, p->body);
   l->px.out = out;
+  ws_lower_role_name(l, p);
   ws_buf_add(out, start.s, start.n);
   if (body.n) ws_buf_add(out, body.s, body.n);
   if (skip) OP(l, "label", skip);
@@ -105,12 +107,16 @@ static const char *plain_path(struct lower *l, const char *path) {
   return s;
 }
 
-bool ws_lower_has_target(const struct ws_schedule *s) { return s->arch == 80 || s->arch == 90; }
+bool ws_lower_has_target(const struct ws_schedule *s) { return s->arch == 80 || s->arch >= 90; }
+
+/* The PTX ISA version that has the target (PTX ISA, "Release Notes"). */
+static int lowest_version(const struct ws_schedule *s) { return s->arch == 80 ? 70 : s->arch == 90 ? 80 : s->arch == 100 ? 86 : 88; }
 
 /* Everything between the braces of the entry. */
 static void entry(struct lower *l, const struct ws_params *params, const char *programs) {
   load_params(l, params);
   ws_lower_barriers(l);
+  ws_lower_tmem_alloc(l);
   if (!l->one_role) {
     ws_lower_named(l, WS_REG_B32, "cta_warp");
     WS_OP0(&l->px, "cta_warp");
@@ -120,6 +126,7 @@ static void entry(struct lower *l, const struct ws_params *params, const char *p
     ws_lower_comment(l, "neither CTA leaves while the other can reach its shared memory");
     WS_OP0(&l->px, "sync_cluster");
   }
+  ws_lower_tmem_free(l);
   WS_OP0(&l->px, "finish");
 }
 
@@ -129,11 +136,12 @@ struct ws_kernel_text *ws_lower(struct ws_schedule *s, const struct ws_templates
   l->arena = s->arena, l->s = s, l->diags = s->diags;
   l->one_role = s->nprograms == 1 && s->threads == s->programs[0].role->warps * 32 && s->programs[0].count == 1;
   if (!ws_lower_has_target(s)) {
-    ws_error(l->diags, s->doc->ntargets ? s->doc->target_pos[0] : s->doc->pos, "not-lowered", "target %s is not lowered yet; sm_80 and sm_90a are", s->target);
+    ws_error(l->diags, s->doc->ntargets ? s->doc->target_pos[0] : s->doc->pos, "not-lowered", "target %s is not lowered yet", s->target);
     return NULL;
   }
   if (!ws_lower_supports(s)) return NULL;
   ws_ptx_init(&l->px, l->arena, l->diags, t);
+  l->px.version = lowest_version(s);
   declare_fixed(l);
   struct ws_buf code = {.arena = l->arena}, all = {.arena = l->arena}, out = {.arena = l->arena};
   for (int i = 0; i < s->nprograms; i++) program(l, &s->programs[i], &code);

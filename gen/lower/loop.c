@@ -65,7 +65,6 @@ static long token_bytes(const struct lower *l) {
 
 /* One tile a CTA. Longest first: all heads of a section start with their last rows. */
 static void single_tile(struct lower *l, const char *rows, const char *round) {
-  ws_lower_comment(l, "one work tile a CTA; %%ctaid.x counts row tiles fastest, then heads, then batches");
   if (!l->s->tile_rows) {
     WS_OP0(&l->px, "work_head");
   } else if (ws_sorts_longest(l->s)) {
@@ -81,7 +80,6 @@ static void single_tile(struct lower *l, const char *rows, const char *round) {
  * they come in twins. */
 static void first_tile(struct lower *l, const char *rows, const char *round, const char *loop, const char *next, const char *end) {
   const char *tiles = ws_lower_temp(l, WS_REG_B32), *p = ws_lower_temp(l, WS_REG_PRED);
-  ws_lower_comment(l, "a CTA stays for many work tiles; their numbers count row tiles fastest, then heads, then batches");
   if (ws_sorts_longest(l->s)) {
     OP(l, "twins_start", ws_lower_named(l, WS_REG_B32, "tile_step"));
     OP(l, "twins_loop", loop, next, tiles, ws_lower_temp(l, WS_REG_B32), p, ws_lower_temp(l, WS_REG_PRED), rows, round, end);
@@ -107,11 +105,15 @@ static void work_loop(struct lower *l, struct ws_act *a) {
   struct ws_buf body = {.arena = l->arena}, start = {.arena = l->arena};
   l->px.out = &body, l->tile_start = &start, l->pointers.n = 0;
   memset(l->bounds, 0, sizeof l->bounds);
-  l->iter[a->iter->index] = (struct iter_state){.index = ws_lower_named(l, WS_REG_B32, "tile"), .masked = UNKNOWN, .first = UNKNOWN};
+  l->tile = ws_lower_named(l, WS_REG_B32, "tile");
+  l->iter[a->iter->index] = (struct iter_state){.index = l->tile, .masked = UNKNOWN, .first = UNKNOWN};
   ws_lower_acts(l, a->body);
+  l->tile = NULL;
   l->px.out = before;
   const char *rows = ws_lower_int(l, l->s->tile_rows), *round = ws_lower_int(l, l->s->tile_rows - 1);
   const char *loop = ws_ptx_label(&l->px, "tile"), *next = ws_ptx_label(&l->px, "next_tile"), *end = ws_ptx_label(&l->px, "no_tile");
+  ws_lower_comment(l, "%s", l->s->persistent ? "a CTA stays for many work tiles; their numbers count row tiles fastest, then heads, then batches"
+                                             : "one work tile a CTA; %ctaid.x counts row tiles fastest, then heads, then batches");
   WS_OP0(&l->px, l->s->pair ? "tile_of_pair" : "tile_of_cta");
   if (l->s->arch >= 90 && !l->prog->role->one_thread) OP(l, "uniform", "%tile");
   if (l->s->persistent)
@@ -193,9 +195,10 @@ static void list_copies(struct lower *l, struct ws_act *a) {
 }
 
 static void list_loop(struct lower *l, struct ws_act *a) {
-  l->depth++;
+  const char *outer = l->block;
+  l->depth++, l->block = ws_lower_named(l, WS_REG_B32, "%s_block", a->iter->name);
   list_copies(l, a);
-  l->depth--;
+  l->depth--, l->block = outer;
 }
 
 void ws_lower_for(struct lower *l, struct ws_act *a) {

@@ -108,7 +108,7 @@ static const char *named_id(struct lower *l, const struct ws_act *a) {
   return id;
 }
 
-static void sync_act(struct lower *l, const struct ws_act *a) {
+static void meet(struct lower *l, const struct ws_act *a) {
   const struct ws_rolem *r = l->prog->role;
   if (a->barrier)
     OP(l, a->kind == WS_S_ARRIVE ? "barrier_arrive" : "barrier_sync", named_id(l, a), ws_lower_int(l, a->barrier->arrivals[a->element]));
@@ -122,7 +122,14 @@ static void sync_act(struct lower *l, const struct ws_act *a) {
     OP(l, "barrier_sync", ws_lower_int(l, a->role->all_id), ws_lower_int(l, a->role->warps * a->role->count * 32L));
 }
 
+static void sync_act(struct lower *l, const struct ws_act *a) {
+  ws_lower_fence_before(l);
+  meet(l, a);
+  if (a->kind == WS_S_SYNC) ws_lower_fence_after(l);
+}
+
 static bool has_vote(const struct ws_node *x) {
+  if (x->kind == WS_N_VAR) return x->type == WS_BOOL;
   if (x->kind == WS_N_REDUCE && (x->fn == WS_F_ANY || x->fn == WS_F_ALL)) return true;
   for (int i = 0; i < x->n; i++)
     if (has_vote(x->arg[i])) return true;
@@ -175,6 +182,7 @@ static void comment(struct lower *l, const struct ws_act *a) {
 /* The first thread of the role runs the block, the others go around it. */
 static void one_thread(struct lower *l, struct ws_act *a) {
   const char *skip = ws_ptx_label(&l->px, "others"), *p = ws_lower_temp(l, WS_REG_PRED);
+  ws_lower_descriptors(l, a->body);
   OP(l, "compare_s32", "ne", p, "%thread", "0");
   OP(l, "branch_if", p, skip);
   ws_lower_acts(l, a->body);
@@ -184,6 +192,7 @@ static void one_thread(struct lower *l, struct ws_act *a) {
 static void lower_act(struct lower *l, struct ws_acts *acts, size_t i) {
   struct ws_act *a = &acts->act[i];
   memset(l->temp, 0, sizeof l->temp);
+  l->act = a;
   comment(l, a);
   switch (a->kind) {
   case WS_S_FOR: ws_lower_for(l, a); break;
@@ -191,8 +200,11 @@ static void lower_act(struct lower *l, struct ws_acts *acts, size_t i) {
   case WS_S_LOAD: a->by == WS_BY_TMA ? ws_lower_tma_load(l, a) : ws_lower_load(l, a); break;
   case WS_S_STORE: a->by == WS_BY_BULK ? ws_lower_tma_store(l, a) : ws_lower_store(l, a); break;
   case WS_S_WRITE: ws_lower_write(l, a); break;
-  case WS_S_PRODUCT: a->by == WS_BY_WGMMA ? ws_lower_wgmma(l, a) : ws_lower_product(l, a); break;
-  case WS_S_ASSIGN: a->handle ? ws_lower_same_slot(l, a) : ws_lower_assign(l, acts, i); break;
+  case WS_S_COPY: ws_lower_copy(l, a); break;
+  case WS_S_REDUCE: ws_lower_reduction(l, a); break;
+  case WS_S_PRODUCT: a->by == WS_BY_WGMMA ? ws_lower_wgmma(l, a) : a->by == WS_BY_TCGEN05 ? ws_lower_tcgen05(l, a) : ws_lower_product(l, a); break;
+  case WS_S_ASSIGN: a->handle ? ws_lower_same_slot(l, a) : a->to ? ws_lower_from_zero(l, a) : ws_lower_assign(l, acts, i); break;
+  case WS_S_ASSIGN2: ws_lower_read_red(l, a); break;
   case WS_S_ARRIVE: a->barrier->named ? sync_act(l, a) : ws_lower_arrive(l, a); break;
   case WS_S_SYNC: sync_act(l, a); break;
   case WS_S_ACQUIRE: ws_lower_acquire(l, a); break;

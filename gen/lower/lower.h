@@ -3,13 +3,14 @@
  *   supported.c  what is refused, all of it before anything is lowered
  *   lower.c    statements in order
  *   kernel.c   the kernel around them: parameters, roles, barriers, manifest facts
- *   ring.c     slots of rings, mbarriers, named barriers
+ *   ring.c     slots of rings, mbarriers, named barriers;  watchdog.c  waits at mbarriers
  *   tile.c     register tiles: which register holds which element
- *   expr.c     elementwise expressions; eval.h says how
+ *   expr.c     elementwise expressions; eval.h says how;  part.c  parts of tiles
  *   rows.c     row reductions, votes, masks, positions
  *   read.c     memory into registers
  *   uniform.c  values that all threads share: indices, lists, conditions
- *   product.c  mma.sync and its fragments;  wgmma.c  products of warpgroups and their descriptors
+ *   product.c  mma.sync and its fragments;  wgmma.c  products of warpgroups;  descriptor.c  operands in shared memory
+ *   tcgen05.c  tensor memory: products of one thread, loads and stores, allocation
  *   copy.c     global and shared memory by threads: cp.async, stores, writes;  tma.c  by TMA
  *   loop.c     work tiles, lists of blocks, copies of a loop body
  *
@@ -24,17 +25,24 @@
  * split over the warps of the role; thread element e = (mi * nt + ni) * 4 + i is row 16 mi + g + 8 (i / 2), column
  * 8 ni + 2 t + i % 2, with g = lane / 4, t = lane % 4. A tile of 16-bit elements packs pairs: register e / 2. A row vector
  * has one register for each of the 2 mt rows of a thread, equal in the four lanes of a quad; a column vector one for each
- * of its 2 nt columns. Layout a (A fragments) has the register order of a packed acc tile. */
+ * of its 2 nt columns. Layout a (A fragments) has the register order of a packed acc tile. Layout lane (tensor memory): thread r
+ * of the role has all of row r, element e is column e; there mt is 1 and nt the number of columns. */
 struct extent {
   int mt, nt;          /* m-tiles of 16 rows, n-tiles of 8 columns; nt = 0: row vector; mt = 0: column vector; both: uniform */
   int n;               /* elements of a thread */
+  bool lane;
 };
+static inline int ws_row_slots(const struct extent *x) { return x->lane ? x->mt : x->mt * 2; }                       /* rows of a thread */
+static inline int ws_row_slot(const struct extent *x, int e) { return x->lane ? 0 : e / (x->nt * 4) * 2 + e % 4 / 2; } /* which of them has e */
+static inline int ws_column(const struct extent *x, int e) { return x->lane ? e : e / 4 % x->nt * 8 + e % 2; }        /* from the thread's first */
 struct tile {
   const char **reg;
   int n;               /* registers */
   int mt, nt;
   bool packed;         /* two 16-bit elements a register */
+  bool lane;
 };
+static inline struct extent ws_tile_extent(const struct tile *t) { return (struct extent){t->mt, t->nt, t->n, t->lane}; }
 
 /* Values that do not change in a loop are computed before it, everywhere = true. Outside of loops they are computed in
  * place, where their registers live no longer than needed, and are forgotten at the end of their block. */
@@ -51,6 +59,7 @@ struct keep {
 struct copy_map {
   struct lifetime life;
   const char *name;
+  int unit;                        /* bytes that a thread moves: 16, or one f32 where rows start anywhere */
   int units, whole;                /* of a row: with the padding that is filled with zeros, without */
   int rows_pass, passes, active, rows;
   struct ws_smem_layout layout;
@@ -63,7 +72,7 @@ struct copy_map {
 /* Lane offsets of one way to read fragments from one layout. */
 struct frag_map {
   struct lifetime life;
-  enum frag_kind { FRAG_A, FRAG_B, FRAG_BT, FRAG_C, FRAG_C32, FRAG_ROWS } kind; /* C: accumulators of 16 or 32 bits; rows: vectors */
+  enum frag_kind { FRAG_A, FRAG_B, FRAG_BT, FRAG_C, FRAG_C32, FRAG_ROWS, FRAG_LANES } kind; /* C: accumulators of 16 or 32 bits; rows: vectors; lanes: a row a thread */
   struct ws_smem_layout layout;
   int warp_rows;
   const char *offset[8];           /* by the low bits of the unit */
@@ -126,12 +135,16 @@ struct lower {
     const char *reg;
   } *fixed;
   size_t nfixed, fixed_cap;
+  const char *l2[2];               /* policies of this program: evict_first, evict_last */
+  struct ready *ready;             /* descriptors built ahead; see tcgen05.c */
+  size_t nready, ready_cap;
   const char *lane_first;          /* predicate: lane 0; NULL until it is needed */
   struct tma_map **tma_maps;       /* of the whole kernel */
   size_t nmaps, maps_cap;
   struct keep maps, frags, pointers; /* struct copy_map, frag_map, pointer */
   const char **names;              /* used by ws_lower_unique */
   size_t nnames, names_cap;
+  const char *tile, *block;        /* registers: the work tile, the block of the innermost loop over a list; NULL outside of them */
   int depth;                       /* loops over blocks around the current statement */
   int votes;                       /* votes around it: rarely taken, so what it needs is computed in place */
   struct iter_state {              /* by loop variable */
@@ -142,6 +155,8 @@ struct lower {
   bool used[4];                    /* problem scalars that the code reads */
   int temp[WS_REG_CLASSES];        /* temporaries of the current statement */
   int hoisting;                    /* temporaries come from another name while hoisted code is written */
+  bool tmem;                       /* the program touches tensor memory */
+  const struct ws_act *act;        /* the statement that is lowered */
   bool one_role;
 };
 
@@ -164,6 +179,14 @@ void ws_lower_note(struct lower *l, const char *fmt, ...) __attribute__((format(
 const char *ws_lower_unique(struct lower *l, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* a register name not used yet */
 void ws_lower_guide(struct lower *l, const char *path);                                       /* guide.c */
 
+/* watchdog.c: waits at mbarriers, with or without a bound in time */
+struct bar_ref {                   /* [reg + imm] */
+  const char *reg;
+  long imm;
+};
+void ws_lower_wait_at(struct lower *l, const struct ws_act *a, struct bar_ref b, const char *phase);
+void ws_lower_role_name(struct lower *l, const struct ws_programm *p); /* a comment that a report looks for */
+
 /* ring.c */
 void ws_lower_acquire(struct lower *l, struct ws_act *a);
 void ws_lower_commit(struct lower *l, struct ws_act *a);
@@ -172,6 +195,7 @@ void ws_lower_release(struct lower *l, struct ws_act *a);
 void ws_lower_arrive(struct lower *l, struct ws_act *a);       /* at an mbarrier */
 void ws_lower_same_slot(struct lower *l, const struct ws_act *a);
 const char *ws_lower_full(struct lower *l, const struct ws_act *a, const char **imm); /* the full mbarrier of the slot that a load fills: [register + *imm] */
+const char *ws_barrier_form(struct lower *l, const char *template); /* the template of that name for the target */
 const char *ws_lane_first(struct lower *l);                    /* predicate: the first lane of a warp */
 void ws_lower_barriers(struct lower *l);                       /* at the start of the kernel */
 
@@ -179,6 +203,48 @@ void ws_lower_barriers(struct lower *l);                       /* at the start o
 void ws_lower_tma_load(struct lower *l, struct ws_act *a);
 void ws_lower_tma_store(struct lower *l, struct ws_act *a);
 void ws_lower_proxy_fence(struct lower *l, const struct ws_bufferm *b); /* behind what threads wrote to b */
+
+/* descriptor.c */
+enum { WS_KSTEP = 16 };
+struct operand {
+  const struct ws_mem *mem;
+  bool mn_major;
+  const char *low, *high;        /* registers or immediates: descriptor words of step 0 */
+};
+void ws_describe(struct lower *l, struct operand *o, bool rows);
+const char *ws_descriptor(struct lower *l, const struct operand *o, int k, int mi, const char *into); /* of k step k, m-tile mi; NULL: a temporary */
+/* Its numbers, without code: bytes from the tile's start to the operand, from step 0 to step k; the words' constant parts. */
+long ws_descriptor_start(const struct operand *o);
+long ws_descriptor_step(const struct operand *o, int k, int mi);
+long ws_descriptor_lead(const struct operand *o);
+long ws_descriptor_high(const struct ws_schedule *s, const struct operand *o);
+
+/* Where a slot's bytes lie under the shape that its name gives it: panels are as high as that has rows. */
+static inline struct ws_smem_layout ws_mem_layout(const struct ws_mem *m) {
+  struct ws_smem_layout l = m->buffer->layout;
+  if (m->handle && l.panel_units) l.panel_bytes = (long)m->handle->rows * l.pitch;
+  return l;
+}
+
+/* tcgen05.c */
+void ws_lower_tcgen05_commit(struct lower *l, struct bar_ref b, enum ws_barrier_scope scope);
+void ws_lower_tcgen05(struct lower *l, struct ws_act *a);
+void ws_lower_descriptors(struct lower *l, struct ws_acts *block); /* those of products with descriptors=all */
+unsigned ws_tcgen05_instruction(bool bf16, int m, int n, bool a_mn, bool b_mn); /* instruction descriptor */
+void ws_lower_from_zero(struct lower *l, struct ws_act *a);   /* D = 0 in tensor memory */
+struct tile ws_lower_read_tmem(struct lower *l, const struct ws_mem *m, const struct tile *into, int chunk);
+void ws_lower_read_red(struct lower *l, const struct ws_act *a); /* x, r = read(S) with red=max */
+void ws_lower_write_tmem(struct lower *l, const struct ws_mem *m, const struct tile *v, int chunk);
+void ws_lower_tmem_alloc(struct lower *l);                    /* at the start of the kernel, and at its end */
+void ws_lower_tmem_free(struct lower *l);
+void ws_lower_tmem_lanes(struct lower *l);                    /* at the start of a program */
+void ws_lower_fence_before(struct lower *l);                  /* in front of an arrival, behind a wait */
+void ws_lower_fence_after(struct lower *l);
+bool ws_program_uses_tmem(const struct ws_programm *p);
+bool ws_reads_tmem(const struct ws_node *x);
+bool ws_tmem_even(const struct ws_bufferm *b);                /* are elements and stages evenly spaced? */
+long ws_tmem_stage_step(const struct ws_bufferm *b);
+long ws_tmem_element_step(const struct ws_bufferm *b);
 
 /* wgmma.c */
 void ws_lower_wgmma(struct lower *l, struct ws_act *a);
@@ -190,6 +256,13 @@ struct tile *ws_tile_of(struct lower *l, const struct ws_var *v);
 struct extent ws_extent(const struct lower *l, int rows, int cols, enum ws_layout lay);
 const char *ws_tile_element(const struct tile *t, int e, const struct extent *of); /* t broadcast to `of`: its element e */
 int ws_warp_rows(const struct lower *l, int rows);
+enum ws_reg_class ws_reg_class(enum ws_type t);  /* of one element, or of a pair of 16 bits */
+struct ws_list ws_register_lines(struct lower *l, const char *const *reg, int n); /* an operand list, sixteen a line */
+
+/* part.c */
+struct tile ws_tile_part(struct lower *l, const struct tile *full, int first, int cols);
+int ws_part_first(const struct ws_part *p, int extent); /* its first column */
+static inline int ws_part_cols(const struct ws_part *p, int extent) { return p->of ? extent / p->of : p->last - p->first + 1; }
 
 /* expr.c */
 void ws_lower_assign(struct lower *l, struct ws_acts *acts, size_t index);
@@ -213,8 +286,14 @@ const char *ws_frag_address(struct lower *l, const struct frag_map *f, const cha
 
 /* copy.c */
 void ws_lower_load(struct lower *l, struct ws_act *a);
+struct l2_hint {                   /* what a load says to the L2 cache: "" twice for nothing */
+  const char *form, *policy;
+};
+struct l2_hint ws_lower_l2(struct lower *l, const struct ws_act *a);
 void ws_lower_store(struct lower *l, struct ws_act *a);
 void ws_lower_write(struct lower *l, struct ws_act *a);
+void ws_lower_copy(struct lower *l, struct ws_act *a);
+void ws_lower_reduction(struct lower *l, struct ws_act *a);
 const char *ws_lower_extent(struct lower *l, const char *dim);     /* the run-time extent of a dim */
 const char *ws_outer_index(const char *dim);                       /* the index of the work tile along an outer dim */
 struct acc_access {                /* how this lane's part of an accumulator lies in a tensor */
@@ -233,7 +312,7 @@ struct acc_access ws_acc_access(struct lower *l, const struct ws_mem *m, bool ve
 const char *ws_acc_row(struct lower *l, int warp_rows);            /* first row of this lane in an accumulator */
 
 /* loop.c */
-static inline bool ws_sorts_longest(const struct ws_schedule *s) { return s->arch >= 90 && s->sort_longest && s->tile_rows && (s->causal || s->window); }
+static inline bool ws_sorts_longest(const struct ws_schedule *s) { return (s->arch >= 90 || s->persistent) && s->sort_longest && s->tile_rows && (s->causal || s->window); }
 void ws_lower_for(struct lower *l, struct ws_act *a);
 /* from: the block that queries(t, j) is seen from, else NULL. */
 struct list_bounds ws_list_bounds(struct lower *l, const struct ws_problem_list *list, const struct ws_node *from);
@@ -245,7 +324,7 @@ bool ws_lower_supports(struct ws_schedule *s); /* false after errors: what this 
 struct ws_kernel_text;
 /* rule.c: errors of the spec's reference, and workspaces that nothing writes. */
 bool ws_lower_rule(struct ws_schedule *s);
-bool ws_lower_workspaces(struct ws_schedule *s);
+bool ws_lower_workspaces(struct ws_schedule *const *s, size_t n); /* all kernels of a file */
 /* Is there any lowering for the schedule's target? */
 bool ws_lower_has_target(const struct ws_schedule *s);
 /* Lowers one schedule. NULL after an error. */

@@ -40,6 +40,7 @@ struct ws_params ws_kernel_params(const struct ws_schedule *s, const bool *used,
   size_t n = extents(s, dim);
   for (size_t i = 0; i < n; i++)
     if (s->persistent || ws_sorts_longest(s) || strcmp(dim[i], "batch")) add(s, &p, WS_PARAM_U32, strcmp(dim[i], "batch") ? dim[i] : "batch_count", dim[i]);
+  if (s->watchdog > 0) add(s, &p, WS_PARAM_U64, "watchdog_data", "watchdog.data");
   for (size_t i = 0; i < s->problem->nscalars; i++) {
     const struct ws_problem_scalar *c = &s->problem->scalars[i];
     if (used[i] && c->arg)
@@ -109,23 +110,36 @@ static void reference(const struct ws_schedule *s, struct ws_buf *o) {
     ws_buf_printf(o, "// set: reference_visible col <= row + keys - queries and col > row + keys - queries - %d\n", s->window);
 }
 
+/* Exponentials on the FMA pipe are less exact than `run` expects of an exponential: it reads how much (templates/common/arith.ptx). */
+static void finds_poly(void *ctx, struct ws_act *a) { *(bool *)ctx |= a->opt.poly > 0; }
+
+static void line_exp2(const struct ws_schedule *s, struct ws_buf *o) {
+  bool poly = false;
+  for (int i = 0; i < s->nprograms; i++) ws_each_act(s->programs[i].body, finds_poly, &poly);
+  if (poly) ws_buf_puts(o, "// set: exp2_error 1.7e-4\n");
+}
+
 const char *ws_manifest_text(const struct ws_schedule *s, const struct ws_params *params) {
   static const char *const types[] = {[WS_PARAM_U64] = "u64", [WS_PARAM_U32] = "u32", [WS_PARAM_F32] = "f32", [WS_PARAM_MAP] = "map"};
   struct ws_buf o = {.arena = s->arena};
   ws_buf_printf(&o, "// warpscore manifest 1\n// tool: warpscore %s\n// schedule: %s\n// entry: %s\n// target: %s\n// problem: %s\n", WS_VERSION, s->name,
                 s->name, s->target, s->problem->name);
   for (size_t i = 0; i < s->nparams; i++) line_set(&s->params[i], &o);
+  if (s->watchdog > 0) ws_buf_printf(&o, "// set: watchdog %g\n", s->watchdog);
   reference(s, &o);
+  line_exp2(s, &o);
   for (int i = 0; i < s->ntensors; i++) line_tensor(&s->tensors[i], &o);
+  if (s->watchdog > 0) ws_buf_puts(&o, "// tensor: watchdog inout i32 [16] align 4\n");
   const struct ws_tensor *q = &s->tensors[0];
   ws_buf_printf(&o, "// scalar: scale f32 rsqrt %ld\n// multiple: heads kv_heads\n", q->fixed[q->ndims - 1]);
   for (size_t i = 0; i < params->n; i++)
     if (params->param[i].map) line_map(params->param[i].map, &o);
   for (size_t i = 0; i < params->n; i++) ws_buf_printf(&o, "// param: %s %s\n", types[params->param[i].type], params->param[i].source);
+  const char *each = s->pair ? "2 * " : ""; /* CTAs a work tile */
   if (s->tile_rows)
-    ws_buf_printf(&o, "// grid: %s/%d * heads * batch\n", s->problem->work_dim, s->tile_rows);
+    ws_buf_printf(&o, "// grid: %s%s/%d * heads * batch\n", each, s->problem->work_dim, s->tile_rows);
   else
-    ws_buf_puts(&o, "// grid: heads * batch\n");
+    ws_buf_printf(&o, "// grid: %sheads * batch\n", each);
   if (s->persistent) ws_buf_printf(&o, "// persistent: %d\n", s->ctas ? s->ctas : 1);
   if (s->pair) ws_buf_puts(&o, "// cluster: 2\n");
   ws_buf_printf(&o, "// block: %d\n// shared: %ld\n", s->threads, s->smem_bytes);

@@ -8,10 +8,10 @@
 
 /* --- lane addresses --- */
 
-static const char *const frag_names[] = {"addr", "addr", "addr", "addr_out", "addr_acc", "addr_rows"};
-static const char *const frag_templates[] = {"lanes_a", "lanes_b", "lanes_bt", "lanes_c", "lanes_c32", "lanes_rows"};
+static const char *const frag_names[] = {"addr", "addr", "addr", "addr_out", "addr_acc", "addr_rows", "addr_row"};
+static const char *const frag_templates[] = {"lanes_a", "lanes_b", "lanes_bt", "lanes_c", "lanes_c32", "lanes_rows", "lanes_own"};
 static const char *const frag_words[] = {"A operands", "B operands, its rows being the columns of B", "B operands, loaded transposed", "accumulators that are written to it",
-                                         "accumulators of f32", "one value a row"};
+                                         "accumulators of f32", "one value a row", "its own row"};
 
 const struct frag_map *ws_frag_map(struct lower *l, enum frag_kind k, const struct ws_bufferm *b, int warp_rows) {
   const struct ws_smem_layout *lay = &b->layout;
@@ -33,7 +33,7 @@ const struct frag_map *ws_frag_map(struct lower *l, enum frag_kind k, const stru
   OP(l, "add_unit", reg[0], unit);
   for (int u = 0; u <= lay->mask; u++) {
     f->offset[u] = reg[u];
-    if (u && (k == FRAG_C || u % 2 == 0)) OP(l, "xor_b32", reg[u], reg[0], ws_lower_int(l, u * 16));
+    if (u && (k == FRAG_C || k == FRAG_LANES || u % 2 == 0)) OP(l, "xor_b32", reg[u], reg[0], ws_lower_int(l, u * 16));
   }
   ws_lower_restore(l, old);
   return f;

@@ -35,8 +35,18 @@ static struct tile from_global(struct lower *l, const struct ws_node *x, const s
   return *into;
 }
 
+/* A value a row, a row a thread. */
+static struct tile lane_vector(struct lower *l, const struct ws_mem *m, const struct tile *into) {
+  const struct frag_map *f = ws_frag_map(l, FRAG_LANES, m->buffer, 0);
+  long imm;
+  const char *slot = ws_slot_base(l, m, &imm);
+  OP(l, "ld_shared_f32", into->reg[0], ws_frag_address(l, f, slot, 0), ws_lower_int(l, imm + ws_smem_unit(&m->buffer->layout, m->row0, 0)));
+  return *into;
+}
+
 /* f32 tiles and row vectors of shared memory. */
 static struct tile from_shared(struct lower *l, const struct ws_mem *m, const struct tile *into) {
+  if (into->lane) return lane_vector(l, m, into);
   struct smem_acc a = ws_smem_acc(l, m, !into->nt);
   const char *imm;
   for (int r = 0; r < into->mt * 2; r++) {
@@ -54,7 +64,8 @@ static struct tile from_shared(struct lower *l, const struct ws_mem *m, const st
 
 struct tile ws_lower_read(struct lower *l, const struct ws_node *x, const struct tile *into) {
   const struct ws_mem *m = x->mem;
-  bool acc = x->layout == WS_L_ACC || x->layout == WS_L_COPY; /* supported.c: what nothing decides lies as an accumulator */
+  if (m->space == WS_TMEM) return ws_lower_read_tmem(l, m, into, l->act->opt.chunk);
+  bool acc = x->layout == WS_L_ACC || x->layout == WS_L_COPY || (x->layout == WS_L_LANE && x->cols == 1); /* supported.c: what nothing decides lies as an accumulator */
   if (m->space == WS_SMEM && x->layout == WS_L_A) return ws_lower_read_a(l, m, into);
   if (m->space == WS_SMEM && acc && m->buffer->type == WS_F32 && !m->transposed && (m->cols == 1 || (m->cols % 8 == 0 && m->buffer->layout.units)))
     return from_shared(l, m, into);

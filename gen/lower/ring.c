@@ -67,11 +67,6 @@ static void advance(struct lower *l, const struct ring_pos *r, int stages) {
 
 /* --- mbarriers --- */
 
-struct bar_ref {                 /* [reg + imm] */
-  const char *reg;
-  long imm;
-};
-
 /* The first mbarrier of a place: the full one of a ring that has it. */
 static struct bar_ref first_barrier(struct lower *l, const struct ws_act *a) {
   struct bar_ref b = {"%smem", barrier_at(a)};
@@ -91,15 +86,8 @@ static struct bar_ref staged_barrier(struct lower *l, const struct ws_act *a, co
 
 static long empty_from_full(const struct ws_pipelinem *p) { return p->full_at >= 0 ? p->empty_at - p->full_at : 0; }
 
-static void wait_for(struct lower *l, const struct ws_act *a, struct bar_ref b, const char *phase) {
-  const char *loop = ws_ptx_label(&l->px, "wait"), *p = ws_lower_temp(l, WS_REG_PRED), *imm = ws_lower_int(l, b.imm);
-  if (a->opt.poll != WS_POLL_LEADER || a->single) {
-    OP(l, "mbarrier_wait", loop, p, b.reg, imm, phase);
-    return;
-  }
-  const char *rest = ws_ptx_label(&l->px, "polled");
-  OP(l, "mbarrier_wait_leader", loop, p, b.reg, imm, phase, rest, ws_lane_first(l));
-}
+/* sm_80 has the older forms. */
+const char *ws_barrier_form(struct lower *l, const char *template) { return l->s->arch >= 90 ? template : ws_fmt(l->arena, "%s_sm80", template); }
 
 const char *ws_lane_first(struct lower *l) {
   if (l->lane_first) return l->lane_first;
@@ -112,6 +100,11 @@ const char *ws_lane_first(struct lower *l) {
 
 static void arrive_at(struct lower *l, const struct ws_act *a, struct bar_ref b, enum ws_barrier_scope scope) {
   const char *guard = "", *imm = ws_lower_int(l, b.imm);
+  if (a->by == WS_BY_TCGEN05) { /* the products of this thread arrive when they are done */
+    ws_lower_tcgen05_commit(l, b, scope);
+    return;
+  }
+  ws_lower_fence_before(l);
   if (!a->single && a->unit == WS_UNIT_WARP) {
     WS_OP0(&l->px, "sync_warp");
     guard = ws_fmt(l->arena, "@%s ", ws_lane_first(l));
@@ -121,12 +114,12 @@ static void arrive_at(struct lower *l, const struct ws_act *a, struct bar_ref b,
     guard = ws_fmt(l->arena, "@%s ", p);
   }
   if (scope == WS_SCOPE_CTA) {
-    OP(l, "mbarrier_arrive", guard, b.reg, imm);
+    OP(l, ws_barrier_form(l, "mbarrier_arrive"), guard, b.reg, imm);
     return;
   }
-  for (int rank = 0; rank < 2; rank++) /* pair: an arrival at both CTAs; peer: at the other one */
+  for (int rank = 0; rank < 2; rank++) /* pair: an arrival at both CTAs; leader: at rank 0; peer: at the other one */
     if (scope == WS_SCOPE_PAIR || rank == 0)
-      OP(l, "mbarrier_arrive_cluster", guard, b.reg, imm, scope == WS_SCOPE_PAIR ? ws_lower_int(l, rank) : "%peer", ws_lower_temp(l, WS_REG_B32));
+      OP(l, "mbarrier_arrive_cluster", guard, b.reg, imm, scope == WS_SCOPE_PEER ? "%peer" : ws_lower_int(l, rank), ws_lower_temp(l, WS_REG_B32));
 }
 
 /* --- statements on rings --- */
@@ -139,15 +132,17 @@ static void name_slot(struct lower *l, const struct ws_act *a, const struct ring
   *h = (struct slot){"", ""};
   if (!r->stage) return;
   struct bar_ref bar = first_barrier(l, a);
-  const char *first = ws_lower_int(l, b->offset + (a->element_at ? 0 : (long)a->element * b->stages * b->bytes));
+  long each = b->tmem ? ws_tmem_stage_step(b) : b->bytes; /* in tensor memory slots are counted in columns */
+  const char *first = ws_lower_int(l, b->tmem ? b->column[a->element_at ? 0 : a->element * b->stages]
+                                              : b->offset + (a->element_at ? 0 : (long)a->element * b->stages * b->bytes));
   h->at = ws_lower_named(l, WS_REG_B32, "slot_%s", a->handle->name);
   h->bar = ws_lower_named(l, WS_REG_B32, "bar_%s", a->handle->name);
   if (a->element_at) {
     const char *d = ws_lower_temp(l, WS_REG_B32);
-    OP(l, "mad_s32", d, ws_uniform_int(l, a->element_at), ws_lower_int(l, b->stages * b->bytes), first);
+    OP(l, "mad_s32", d, ws_uniform_int(l, a->element_at), ws_lower_int(l, b->tmem ? ws_tmem_element_step(b) : b->stages * b->bytes), first);
     first = d;
   }
-  OP(l, "ring_slot", h->at, h->bar, r->stage, ws_lower_int(l, b->bytes), first, bar.reg, ws_lower_int(l, bar.imm));
+  OP(l, "ring_slot", h->at, h->bar, r->stage, ws_lower_int(l, each), first, bar.reg, ws_lower_int(l, bar.imm));
 }
 
 static struct bar_ref slot_barrier(struct lower *l, const struct ws_act *a, const struct ring_pos *r) {
@@ -179,8 +174,11 @@ void ws_lower_acquire(struct lower *l, struct ws_act *a) {
   const struct ring_pos *r = position(l, a, RING_FILL);
   name_slot(l, a, r);
   struct bar_ref b = slot_barrier(l, a, r);
-  if (!p->no_empty) wait_for(l, a, (struct bar_ref){b.reg, b.imm + empty_from_full(p)}, r->phase);
-  if (p->by == WS_BY_TMA) OP(l, "mbarrier_expect", b.reg, ws_lower_int(l, b.imm), ws_lower_int(l, a->bytes));
+  if (!p->no_empty) ws_lower_wait_at(l, a, (struct bar_ref){b.reg, b.imm + empty_from_full(p)}, r->phase);
+  if (p->by == WS_BY_TMA && p->full == WS_SCOPE_LEADER)
+    OP(l, "mbarrier_expect_leader", b.reg, ws_lower_int(l, b.imm), ws_lower_int(l, a->bytes), ws_lower_temp(l, WS_REG_PRED));
+  else if (p->by == WS_BY_TMA)
+    OP(l, "mbarrier_expect", b.reg, ws_lower_int(l, b.imm), ws_lower_int(l, a->bytes));
   if (p->no_empty && p->by != WS_BY_TMA) ws_lower_note(l, "no waiting: other synchronisation orders the reuse");
   advance(l, r, p->buffer->stages);
 }
@@ -190,15 +188,16 @@ void ws_lower_commit(struct lower *l, struct ws_act *a) {
     WS_OP0(&l->px, "cp_async_commit");
     return;
   }
-  const struct ring_pos *r = a->pipe->buffer->stages > 1 ? position(l, a, RING_COMMIT) : NULL;
+  int stages = a->pipe ? a->pipe->buffer->stages : a->barrier->stages;
+  const struct ring_pos *r = stages > 1 ? position(l, a, RING_COMMIT) : NULL;
   struct bar_ref b = r ? staged_barrier(l, a, r) : first_barrier(l, a);
-  arrive_at(l, a, b, a->pipe->full);
-  if (r) advance(l, r, a->pipe->buffer->stages);
+  arrive_at(l, a, b, a->pipe ? a->pipe->full : a->barrier->scope);
+  if (r) advance(l, r, stages);
 }
 
 static void wait_barrier(struct lower *l, struct ws_act *a) {
   const struct ring_pos *r = position(l, a, RING_DRAIN);
-  wait_for(l, a, staged_barrier(l, a, r), r->phase);
+  ws_lower_wait_at(l, a, staged_barrier(l, a, r), r->phase);
   advance(l, r, a->barrier->stages);
 }
 
@@ -214,7 +213,7 @@ void ws_lower_wait(struct lower *l, struct ws_act *a) {
   }
   const struct ring_pos *r = position(l, a, RING_DRAIN);
   name_slot(l, a, r);
-  wait_for(l, a, slot_barrier(l, a, r), r->phase);
+  ws_lower_wait_at(l, a, slot_barrier(l, a, r), r->phase);
   advance(l, r, a->pipe->buffer->stages);
 }
 
@@ -252,7 +251,7 @@ static void init_side(struct lower *l, const char *what, long at, const int *cou
   for (int e = 0; e < elements; e++)
     for (int k = 0; k < stages; k++) {
       if (e == 0 && k == 0) ws_lower_note(l, "%s", what);
-      OP(l, "mbarrier_init", ws_lower_int(l, at + 8L * (e * stages + k)), ws_lower_int(l, count[e]));
+      OP(l, ws_barrier_form(l, "mbarrier_init"), ws_lower_int(l, at + 8L * (e * stages + k)), ws_lower_int(l, count[e]));
     }
 }
 
@@ -269,7 +268,7 @@ void ws_lower_barriers(struct lower *l) {
   }
   for (int i = 0; i < s->nbarriers; i++)
     if (!s->barriers[i].named) init_side(l, s->barriers[i].name, s->barriers[i].at, s->barriers[i].arrivals, s->barriers[i].count, s->barriers[i].stages);
-  WS_OP0(&l->px, "mbarrier_init_fence");
+  if (s->arch >= 90) WS_OP0(&l->px, "mbarrier_init_fence"); /* before that only this CTA looks at them: the barrier below is enough */
   OP(l, "label", skip);
   WS_OP0(&l->px, s->pair ? "sync_cluster" : "sync_cta");
 }

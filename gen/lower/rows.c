@@ -4,8 +4,28 @@
 
 /* --- reductions along a row: 2 nt elements in each of 4 lanes --- */
 
+/* The whole row, which is in one thread: four chains. */
+static const char *lane_row(struct lower *l, const struct tile *in, const char *op) {
+  const char *chain[4] = {0};
+  for (int e = 0; e < in->nt; e++) {
+    int c = e % 4;
+    const char *d = chain[c] ? e < 8 ? ws_lower_temp(l, WS_REG_F32) : chain[c] : NULL;
+    if (d) OP(l, op, d, chain[c], in->reg[e]);
+    chain[c] = d ? d : in->reg[e];
+  }
+  for (int step = 1; step < 4; step *= 2)
+    for (int c = 0; c + step < 4; c += 2 * step)
+      if (chain[c + step]) {
+        const char *d = ws_lower_temp(l, WS_REG_F32);
+        OP(l, op, d, chain[c], chain[c + step]);
+        chain[c] = d;
+      }
+  return chain[0];
+}
+
 /* This lane's part of row r: two chains, so that the latency of one hides behind the other. */
 static const char *lane_part(struct lower *l, const struct tile *in, int r, const char *op) {
+  if (in->lane) return lane_row(l, in, op);
   const char **row = &in->reg[r / 2 * in->nt * 4 + r % 2 * 2], *chain[2] = {row[0], row[1]};
   for (int ni = 1; ni < in->nt; ni++)
     for (int c = 0; c < 2; c++) {
@@ -20,16 +40,35 @@ static const char *lane_part(struct lower *l, const struct tile *in, int r, cons
 
 struct tile ws_lower_reduce(struct lower *l, const struct ws_node *x) {
   struct tile in = ws_lower_value(l, x->arg[0]);
-  struct tile out = {.mt = in.mt, .n = in.mt * 2, .reg = WS_NEW_N(l->arena, const char *, in.mt * 2)};
+  struct extent of = ws_tile_extent(&in);
+  struct tile out = {.mt = in.mt, .n = ws_row_slots(&of), .lane = in.lane, .reg = WS_NEW_N(l->arena, const char *, in.mt * 2)};
   bool max = x->fn == WS_F_ROWMAX;
   for (int r = 0; r < out.n; r++) {
     const char *acc = in.nt ? lane_part(l, &in, r, max ? "max_f32" : "add_f32") : in.reg[r];
-    if (x->fn != WS_F_ROWPART) {
+    if (x->fn != WS_F_ROWPART && !in.lane) {
       const char *full = ws_lower_temp(l, WS_REG_F32), *other = ws_lower_temp(l, WS_REG_F32);
       OP(l, max ? "quad_max" : "quad_sum", full, acc, other);
       acc = full;
     }
     out.reg[r] = acc;
+  }
+  return out;
+}
+
+/* --- reductions along a column: 2 mt elements in each of 8 lanes, all rows in this warp --- */
+
+struct tile ws_lower_column_reduce(struct lower *l, const struct ws_node *x) {
+  struct tile in = ws_lower_value(l, x->arg[0]), out = {.nt = in.nt, .n = in.nt * 2, .reg = WS_NEW_N(l->arena, const char *, in.nt * 2)};
+  bool max = x->fn == WS_F_COLMAX;
+  if (!in.nt) out.n = 1, out.reg = WS_NEW_N(l->arena, const char *, 1); /* a row vector has one column */
+  for (int c = 0; c < out.n; c++) {
+    const char *acc = in.reg[in.nt ? c / 2 * 4 + c % 2 : 0];
+    for (int r = 1; r < in.mt * 2; r++) {
+      const char *d = r == 1 ? ws_lower_temp(l, WS_REG_F32) : acc;
+      OP(l, max ? "max_f32" : "add_f32", d, acc, in.reg[in.nt ? (r / 2 * in.nt + c / 2) * 4 + r % 2 * 2 + c % 2 : r]);
+      acc = d;
+    }
+    OP(l, max ? "rows_max" : "rows_sum", out.reg[c] = ws_lower_temp(l, WS_REG_F32), acc, ws_lower_temp(l, WS_REG_F32));
   }
   return out;
 }
@@ -83,13 +122,14 @@ const char *ws_tile_start(struct lower *l, const struct ws_mem *m) {
  * the diagonal, aligned bottom-right (row i sees keys up to i + keys - queries). */
 static const char **mask_limits(struct lower *l, const struct ws_node *x, struct extent ex) {
   const struct ws_mem *rows = x->mem, *cols = x->mem2;
-  const char **lim = ws_ptx_temps(&l->px, WS_REG_B32, "limit", (size_t)ex.mt * 2), *left = ws_lower_named(l, WS_REG_B32, "keys_left"), *diagonal = NULL;
+  const char **lim = ws_ptx_temps(&l->px, WS_REG_B32, "limit", (size_t)ws_row_slots(&ex)), *left = ws_lower_named(l, WS_REG_B32, "keys_left"), *diagonal = NULL;
   const char *first = ws_tile_start(l, cols);
-  OP(l, "mask_keys", left, ws_lower_extent(l, cols->tensor->dim[cols->tensor->row_dim]), first);
-  if (l->s->causal) OP(l, "mask_diagonal", diagonal = ws_lower_named(l, WS_REG_B32, "to_diagonal"), ws_acc_row(l, ws_warp_rows(l, x->rows)), first);
+  OP(l, ex.lane ? "sub_s32" : "mask_keys", left, ws_lower_extent(l, cols->tensor->dim[cols->tensor->row_dim]), first);
+  if (l->s->causal) OP(l, ex.lane ? "mask_diagonal_lane" : "mask_diagonal", diagonal = ws_lower_named(l, WS_REG_B32, "to_diagonal"), ex.lane ? "%thread" : ws_acc_row(l, ws_warp_rows(l, x->rows)), first);
   if (diagonal && rows->row_at) OP(l, "add_s32", diagonal, diagonal, ws_uniform_int(l, rows->row_at));
-  const char **of = WS_NEW_N(l->arena, const char *, ex.mt * 2);
-  for (int r = 0; r < ex.mt * 2; r++) {
+  int slots = ws_row_slots(&ex);
+  const char **of = WS_NEW_N(l->arena, const char *, slots);
+  for (int r = 0; r < slots; r++) {
     of[r] = left;
     if (diagonal) OP(l, "mask_row", of[r] = lim[r], left, diagonal, ws_lower_int(l, rows->row0 + r * 8 + 1));
   }
@@ -101,12 +141,12 @@ struct tile ws_lower_mask(struct lower *l, const struct ws_node *x, const struct
   struct tile in = ws_lower_value(l, x->arg[0]), out = *into;
   const char **lim = mask_limits(l, x, ex);
   ws_lower_note(l, "-inf where the column, counted from this lane's first, is at or past the limit of its row");
-  const char **low = l->s->window ? WS_NEW_N(l->arena, const char *, ex.mt * 2) : NULL, *inf = ws_ptx_float(&l->px, -INFINITY);
-  for (int r = 0; low && r < ex.mt * 2; r++) OP(l, "add_s32", low[r] = ws_lower_temp(l, WS_REG_B32), lim[r], ws_lower_int(l, -l->s->window));
+  const char **low = l->s->window ? WS_NEW_N(l->arena, const char *, ws_row_slots(&ex)) : NULL, *inf = ws_ptx_float(&l->px, -INFINITY);
+  for (int r = 0; low && r < ws_row_slots(&ex); r++) OP(l, "add_s32", low[r] = ws_lower_temp(l, WS_REG_B32), lim[r], ws_lower_int(l, -l->s->window));
   const char *p = ws_lower_temp(l, WS_REG_PRED), *q = ws_lower_temp(l, WS_REG_PRED);
   for (int e = 0; e < ex.n; e++) {
-    int r = e / (ex.nt * 4) * 2 + e % 4 / 2;
-    const char *col = ws_lower_int(l, e / 4 % ex.nt * 8 + e % 2);
+    int r = ws_row_slot(&ex, e);
+    const char *col = ws_lower_int(l, ws_column(&ex, e));
     if (low)
       OP(l, "mask_element_window", out.reg[e], in.reg[e], lim[r], low[r], col, p, q, inf);
     else
@@ -126,7 +166,8 @@ bool ws_mask_is_nothing(const struct lower *l, const struct ws_node *x) {
 struct tile ws_lower_positions(struct lower *l, const struct ws_node *x, const struct tile *into) {
   bool rows = x->kind == WS_N_ROWPOS;
   const char *first = ws_lower_temp(l, WS_REG_B32);
-  OP(l, "add_s32", first, ws_tile_start(l, x->mem), rows ? ws_acc_row(l, ws_warp_rows(l, x->rows)) : "%quad_column");
-  for (int i = 0; i < into->n; i++) OP(l, "add_s32", into->reg[i], first, ws_lower_int(l, rows ? i * 8 : i / 2 * 8 + i % 2));
+  const char *mine = into->lane ? rows ? "%thread" : "0" : rows ? ws_acc_row(l, ws_warp_rows(l, x->rows)) : "%quad_column";
+  OP(l, "add_s32", first, ws_tile_start(l, x->mem), mine);
+  for (int i = 0; i < into->n; i++) OP(l, "add_s32", into->reg[i], first, ws_lower_int(l, into->lane ? i : rows ? i * 8 : i / 2 * 8 + i % 2));
   return *into;
 }

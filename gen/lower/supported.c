@@ -7,7 +7,6 @@
 struct scan {
   struct ws_schedule *s;
   const struct ws_programm *p;
-  int work_loops;
 };
 
 static void refuse(struct scan *c, struct ws_pos pos, const char *what) {
@@ -16,19 +15,31 @@ static void refuse(struct scan *c, struct ws_pos pos, const char *what) {
 
 /* --- expressions --- */
 
-static const char *node_reason(const struct ws_node *x) {
+/* Columns of a register tile that are whole registers. */
+static const char *part_reason(const struct ws_part *p, int extent, int cols, enum ws_layout lay, enum ws_type t) {
+  int first = ws_part_first(p, extent), unit = lay == WS_L_LANE ? ws_type_bits(t) == 16 ? 2 : 1 : 8;
+  if (!p->cols) return "rows of a register tile";
+  return first % unit || cols % unit ? "a part of a register tile that starts or ends inside of a register" : NULL;
+}
+
+static const char *column_reason(const struct ws_programm *p, const struct ws_node *a) {
+  if (a->rows == 1) return "a reduction of what has one value a column already";
+  if (a->layout == WS_L_LANE) return "a reduction along columns of layout `lane`, whose rows lie in different threads";
+  return p->role->warps > 1 ? "a reduction along columns whose rows are split over several warps (one warp, or `write`, `sync` and `read`)" : NULL;
+}
+
+static const char *node_reason(const struct ws_programm *p, const struct ws_node *x) {
   switch (x->kind) {
-  case WS_N_PART: return "a part of a register tile";
+  case WS_N_PART: return part_reason(&x->part, x->arg[0]->cols, x->cols, x->layout, x->type);
   case WS_N_COORD: return "a coordinate of the work tile";
   case WS_N_QUERY: return "a function of the work tile";
   case WS_N_OP:
     if (x->fn != WS_F_CAST) return NULL;
     if (ws_type_bits(x->arg[0]->type) < 32) return "16-bit values in arithmetic";
     return x->type == WS_F32 || x->type == WS_F16 || x->type == WS_BF16 ? NULL : "a cast to this type";
-  case WS_N_VAR: return x->type == WS_BOOL ? "a condition that is kept in a name" : NULL;
   case WS_N_REDUCE:
     if (x->fn >= WS_F_ROWMAX && x->fn <= WS_F_ROWPART && x->arg[0]->cols == 1) return "a reduction of what has one value a row already";
-    return x->fn == WS_F_COLMAX || x->fn == WS_F_COLSUM ? "a reduction along columns" : NULL;
+    return x->fn == WS_F_COLMAX || x->fn == WS_F_COLSUM ? column_reason(p, x->arg[0]) : NULL;
   default: return NULL;
   }
 }
@@ -37,7 +48,7 @@ static void check_mem(struct scan *c, const struct ws_mem *m);
 
 static void check_node(struct scan *c, const struct ws_node *x) {
   if (!x) return;
-  const char *why = node_reason(x);
+  const char *why = node_reason(c->p, x);
   if (why) refuse(c, x->pos, why);
   check_mem(c, x->mem);
   check_mem(c, x->mem2);
@@ -50,6 +61,9 @@ static void check_mem(struct scan *c, const struct ws_mem *m) {
   for (int k = 0; k < WS_MAX_DIMS; k++) given |= m->coord[k] != NULL;
   if (m->col_at && m->space != WS_GLOBAL) refuse(c, m->pos, "columns of shared memory that depend on the instance");
   if (m->peer) refuse(c, m->pos, "shared memory of the other CTA");
+  if (m->space == WS_TMEM && (m->rows != 128 || m->row0 || m->row_at)) refuse(c, m->pos, "a part of the lanes of tensor memory");
+  if (m->space == WS_TMEM && !ws_tmem_even(m->buffer)) refuse(c, m->pos, "a buffer in tensor memory whose elements or stages are not evenly spaced");
+  if (m->space == WS_TMEM && (long)m->col0 * ws_type_bits(m->buffer->type) % 32) refuse(c, m->pos, "a part of tensor memory that starts inside of a column");
   if (coords || given) refuse(c, m->pos, coords ? "a table or counter of i32" : "a tile by coordinates");
   if (m->space == WS_SMEM && (m->row0 % 8 || (m->col0 && (m->col0 % 8 || m->cols % 8)))) refuse(c, m->pos, "a part that starts inside of 8 rows or 8 columns");
   if (m->space == WS_GLOBAL && m->col0 % 8) refuse(c, m->pos, "a part that starts inside of 8 columns");
@@ -106,8 +120,10 @@ static void check_next(struct scan *c, const struct ws_acts *acts, const struct 
 
 /* 16-byte units need whole ones. */
 static bool split_units(const struct ws_act *a) {
-  if (a->kind != WS_S_LOAD && (a->kind != WS_S_STORE || !a->from)) return false;
+  if (a->kind == WS_S_COPY) return (long)a->from->cols * ws_type_bits(a->from->buffer->type) % 128;
+  if (a->kind != WS_S_LOAD && ((a->kind != WS_S_STORE && a->kind != WS_S_REDUCE) || !a->from)) return false;
   const struct ws_mem *g = a->kind == WS_S_LOAD ? a->from : a->to;
+  if (!g->tensor) return false; /* from the other CTA's shared memory: bulk copies */
   return (long)g->cols * ws_type_bits(g->tensor->type) % 128 || (long)g->col0 * ws_type_bits(g->tensor->type) % 128;
 }
 
@@ -118,21 +134,25 @@ static bool half_step(const struct ws_mem *m, bool along_rows) {
   return n != all && first % 8 == 0 && (n % 16 || first % 16);
 }
 
+static bool half_step_registers(const struct ws_node *x) {
+  if (x->kind == WS_N_PART) return x->cols % 16 || (!x->part.of && x->part.first % 16);
+  return x->kind == WS_N_OP && x->n && half_step_registers(x->arg[0]);
+}
+
 /* --- statements --- */
 
-static bool reachable(enum ws_barrier_scope s) { return s == WS_SCOPE_CTA || s == WS_SCOPE_PAIR; }
+static bool reachable(enum ws_barrier_scope s) { return s != WS_SCOPE_PEER; }
 
 static const char *ring_reason(const struct ws_schedule *s, const struct ws_act *a) {
   if (s->arch >= 90) {
-    if (a->barrier) return a->barrier->named || (a->barrier->scope == WS_SCOPE_CTA && !a->barrier->manual) ? NULL : "a barrier of this scope, or by hand";
-    if (a->by == WS_BY_TCGEN05) return "a commit by products";
+    if (a->barrier) return a->barrier->named || (reachable(a->barrier->scope) && !a->barrier->manual) ? NULL : "a barrier of this scope, or by hand";
     if (a->pipe->by == WS_BY_CP_ASYNC && a->element_at) return "a ring by cp.async whose element depends on the instance";
     return reachable(a->pipe->full) && reachable(a->pipe->empty) ? NULL : "a ring of this scope";
   }
-  if (a->barrier) return a->barrier->named ? NULL : "an mbarrier";
-  if (a->element_at) return "an element that depends on the instance";
-  if (a->pipe->by == WS_BY_THREADS) return "a pipeline filled by threads";
-  return a->pipe->by == WS_BY_TMA ? "a pipeline filled by TMA" : NULL;
+  if (a->barrier) return a->barrier->named || (reachable(a->barrier->scope) && !a->barrier->manual) ? NULL : "a barrier of this scope, or by hand";
+  if (a->pipe->by == WS_BY_CP_ASYNC && a->element_at) return "a ring by cp.async whose element depends on the instance";
+  if (a->pipe->full != WS_SCOPE_CTA || a->pipe->empty != WS_SCOPE_CTA) return "a ring of this scope: clusters exist from sm_90 on";
+  return a->pipe->by == WS_BY_TMA ? "a pipeline filled by TMA, which exists from sm_90 on" : NULL;
 }
 
 /* wgmma reads swizzled panels, and has 64 rows for each warpgroup. */
@@ -148,6 +168,47 @@ static const char *wgmma_reason(const struct ws_schedule *s, const struct ws_pro
   return NULL;
 }
 
+/* Descriptors built in front of a one-thread block need operands whose place is known there. */
+static const char *ahead_reason(const struct ws_programm *p, const struct ws_act *a) {
+  if (!a->opt.descriptors_all) return NULL;
+  if (p->role->one_thread) return "`descriptors=all` in a role of one thread";
+  bool moves = (a->a_mem->handle && a->a_mem->space == WS_SMEM && a->a_mem->buffer->stages > 1) || (a->b_mem->handle && a->b_mem->buffer->stages > 1);
+  return moves ? "`descriptors=all` of a slot of a ring" : NULL;
+}
+
+/* Does a tile in tensor memory start at a multiple of so many columns, whichever element it is? */
+static bool starts_at(const struct ws_mem *m, int unit) {
+  const struct ws_bufferm *b = m->buffer;
+  for (int i = 0; i < b->count * b->stages; i++)
+    if ((b->column[i] + (long)m->col0 * ws_type_bits(b->type) / 32) % unit) return false;
+  return true;
+}
+
+static const char *tcgen05_reason(const struct ws_programm *p, const struct ws_act *a) {
+  const struct ws_mem *m[] = {a->a_mem, a->b_mem};
+  if (!a->a_mem) return "a left operand of tcgen05 in registers";
+  for (int i = 0; i < 2; i++) {
+    if (m[i]->space == WS_SMEM && !m[i]->buffer->panel) return "an operand of tcgen05 whose rows are no panels of 32, 64 or 128 bytes";
+    if (ws_type_bits(m[i]->buffer->type) != 16) return "tcgen05 of this type";
+  }
+  if (a->a_mem->transposed && a->a_mem->space == WS_TMEM) return "a transposed left operand in tensor memory";
+  if (a->to->rows != 128 || a->to->buffer->type != WS_F32) return "an accumulator in tensor memory that is not 128 rows of f32";
+  if (!starts_at(a->to, 2)) return "an accumulator in tensor memory that starts at an odd column";
+  if (a->a_mem->space == WS_TMEM && !starts_at(a->a_mem, 4)) return "a left operand in tensor memory that starts at no multiple of 4 columns";
+  return ahead_reason(p, a);
+}
+
+/* Columns that are a run-time extent. */
+static bool ends_anywhere(const struct ws_mem *m) { return m->tensor && m->tensor->col_dim >= 0 && m->tensor->dim[m->tensor->col_dim]; }
+
+static const char *reduce_reason(const struct ws_act *a) {
+  if (a->by == WS_BY_BULK) return "a bulk reduction";
+  if (a->to->transposed || (a->from && a->from->transposed)) return "a transposing reduction";
+  if (ends_anywhere(a->to)) return "a reduction of rows that end anywhere";
+  if (a->value && (a->value->kind == WS_N_CONST || a->value->layout == WS_L_LANE)) return "a reduction of this value";
+  return a->to->tensor->type == WS_F32 ? NULL : "a reduction of this type";
+}
+
 static const char *act_reason(const struct scan *c, const struct ws_act *a) {
   const struct ws_schedule *sc = c->s;
   bool hopper = sc->arch >= 90;
@@ -156,45 +217,61 @@ static const char *act_reason(const struct scan *c, const struct ws_act *a) {
   case WS_S_ARRIVE: return a->barrier ? ring_reason(sc, a) : "a counter in global memory";
   case WS_S_WAIT_EQ: return "a counter in global memory";
   case WS_S_WAIT_PHASE: case WS_S_ARRIVE_EXPECT: case WS_S_INIT: case WS_S_INVAL: case WS_S_FENCE: return "an explicit form";
-  case WS_S_ONE_THREAD: return hopper ? NULL : "a one-thread block";
-  case WS_S_AWAIT: return hopper ? NULL : "`await`";
-  case WS_S_COPY: return "`copy`";
-  case WS_S_REDUCE: return "`reduce`";
-  case WS_S_ASSIGN2: return "a read with two results";
-  case WS_S_ASSIGN: return a->handle && !hopper ? "a second name for a slot" : a->handle ? NULL : a->dst_part.given ? "an assignment to a part of a register tile" : NULL;
+  case WS_S_ONE_THREAD: return NULL;
+  case WS_S_AWAIT: return hopper ? NULL : "`await`: the products of mma.sync are done when the next instruction starts";
+  case WS_S_COPY: return a->from->transposed || a->to->transposed ? "a transposing copy" : NULL;
+  case WS_S_REDUCE: return reduce_reason(a);
+  case WS_S_ASSIGN2: return a->dst->cols % 2 || !starts_at(a->value->mem, 2) ? "tcgen05.ld.red of columns that are no pairs" : NULL;
+  case WS_S_ASSIGN: return a->handle || !a->dst_part.given ? NULL : part_reason(&a->dst_part, a->dst->cols, ws_part_cols(&a->dst_part, a->dst->cols), a->dst->layout, a->dst->type);
   case WS_S_PRODUCT:
     if (a->by == WS_BY_WGMMA) return wgmma_reason(sc, c->p, a);
+    if (a->by == WS_BY_TCGEN05) return tcgen05_reason(c->p, a);
     return a->a_mem && a->a_mem->transposed ? "a transposed left operand" : NULL;
-  case WS_S_LOAD: return a->from->transposed || a->to->transposed ? "a transposing load" : NULL;
-  case WS_S_STORE: case WS_S_WRITE: return a->to->transposed || (a->from && a->from->transposed) ? "a transposing store" : NULL;
+  case WS_S_LOAD:
+    if (a->from->space != WS_GLOBAL) return "a copy into the other CTA";
+    if (a->by == WS_BY_CP_ASYNC && ends_anywhere(a->from) && a->from->tensor->type != WS_F32) return "a load of 16-bit rows that end anywhere: cp.async moves 4 bytes at least";
+    return a->from->transposed || a->to->transposed ? "a transposing load" : NULL;
+  case WS_S_STORE: case WS_S_WRITE:
+    if (a->kind == WS_S_STORE && ends_anywhere(a->to)) return "a store of rows that end anywhere";
+    return a->to->transposed || (a->from && a->from->transposed) ? "a transposing store" : NULL;
   default: return NULL;
   }
 }
 
-static const char *option_reason(const struct ws_act *a) {
-  if (a->opt.poly) return "`poly`: exp2 on the FMA pipe";
-  if (a->opt.chunk) return "`chunk`";
-  return a->opt.l2 ? "`l2`" : NULL;
+/* Does the statement read or write tensor memory? */
+static bool tmem(const struct ws_act *a) { return (a->to && a->to->space == WS_TMEM) || (a->value && ws_reads_tmem(a->value)); }
+
+/* Columns that an instruction moves between shared or global memory and an accumulator: two a lane, or an operand of 16. */
+static int columns_moved(const struct ws_act *a) {
+  const struct ws_node *x = a->kind == WS_S_ASSIGN ? a->value : NULL;
+  return x && x->kind == WS_N_READ && x->layout == WS_L_A ? 16 : 8;
+}
+
+static const char *option_reason(const struct scan *c, const struct ws_act *a) {
+  if (!a->opt.chunk || tmem(a) || a->opt.chunk == columns_moved(a)) return NULL;
+  return ws_fmt(c->s->arena, "`chunk=%d` where an instruction moves %d columns", a->opt.chunk, columns_moved(a));
 }
 
 /* Registers go to memory from accumulators. */
 static void check_layout(struct scan *c, const struct ws_act *a) {
-  if ((a->kind != WS_S_STORE && a->kind != WS_S_WRITE) || !a->value || a->value->kind == WS_N_CONST) return;
+  if ((a->kind != WS_S_STORE && a->kind != WS_S_WRITE && a->kind != WS_S_REDUCE) || !a->value || a->value->kind == WS_N_CONST) return;
   enum ws_layout l = a->value->layout;
-  if (a->value->cols == 1 && a->value->rows > 1 && a->value->type != WS_F32) refuse(c, a->value->pos, "moving a row vector of 16 bits to memory");
-  if (l != WS_L_ACC && l != WS_L_COPY) refuse(c, a->value->pos, ws_fmt(c->s->arena, "moving layout `%s` to memory", ws_layout_name(l)));
+  if (a->value->rows == 1 && a->value->cols > 1) refuse(c, a->value->pos, "moving a column vector to memory");
+  if (a->kind == WS_S_WRITE && a->value->cols == 1 && a->value->rows > 1 && a->value->type != WS_F32)
+    refuse(c, a->value->pos, "writing a row vector of 16 bits to shared memory, from where it cannot be stored");
+  if (l != WS_L_ACC && l != WS_L_COPY && l != WS_L_LANE) refuse(c, a->value->pos, ws_fmt(c->s->arena, "moving layout `%s` to memory", ws_layout_name(l)));
 }
 
 static void check_act(void *ctx, struct ws_act *a) {
   struct scan *c = ctx;
-  const char *why = act_reason(c, a), *option = option_reason(a);
+  const char *why = act_reason(c, a), *option = option_reason(c, a);
   if (why) refuse(c, a->src->pos, why);
   if (option) refuse(c, a->src->pos, option);
-  if (a->kind == WS_S_FOR && !a->iter->list && c->work_loops++) refuse(c, a->src->pos, "a second loop over `work`");
   if (!why && split_units(a)) refuse(c, a->src->pos, "a copy of rows that are no whole units of 16 bytes");
   if (a->kind == WS_S_PRODUCT && half_step(a->a_mem, false)) refuse(c, a->a_mem->pos, "a product over a part that is no multiple of 16");
   if (a->kind == WS_S_PRODUCT && a->b_mem && half_step(a->b_mem, !a->b_mem->transposed))
     refuse(c, a->b_mem->pos, "a product over a part that is no multiple of 16");
+  if (a->kind == WS_S_PRODUCT && a->a && half_step_registers(a->a)) refuse(c, a->a->pos, "a product over a part that is no multiple of 16");
   if (a->kind == WS_S_STORE && a->to && a->to->tensor && ws_type_bits(a->to->tensor->type) == 8) refuse(c, a->src->pos, "a store of 8-bit elements");
   if (!why) check_layout(c, a);
   check_node(c, a->value);
@@ -211,7 +288,6 @@ static void check_roles(struct scan *c) {
   for (int i = 0; i < c->s->nroles; i++) {
     const struct ws_rolem *r = &c->s->roles[i];
     if (c->s->arch >= 90) continue;
-    if (r->one_thread) refuse(c, r->decl->name.pos, ws_fmt(c->s->arena, "role `%s`: roles of one thread", r->name));
     if (r->registers) refuse(c, r->decl->registers->pos, "`registers`, which setmaxnreg sets from sm_90 on");
   }
 }
@@ -229,8 +305,9 @@ static void check_vars(struct scan *c) {
   for (size_t i = 0; i < c->p->nvars; i++) {
     const struct ws_var *v = c->p->vars[i];
     bool fits = (v->rows == 1 || v->rows % (16 * c->p->role->warps) == 0) && (v->cols == 1 || v->cols % 8 == 0);
-    if (v->layout == WS_L_LANE || (v->layout == WS_L_COPY && !fits))
-      refuse(c, v->pos, ws_fmt(c->s->arena, "`%s` [%d, %d] in layout `%s`, which has not the shape of accumulators", v->name, v->rows, v->cols, ws_layout_name(v->layout)));
+    bool lanes = v->rows == 1 || v->rows == 32 * c->p->role->warps;
+    if ((v->layout == WS_L_LANE && !lanes) || (v->layout == WS_L_COPY && !fits))
+      refuse(c, v->pos, ws_fmt(c->s->arena, "`%s` [%d, %d] in layout `%s`, which has not the shape of %s", v->name, v->rows, v->cols, ws_layout_name(v->layout), v->layout == WS_L_LANE ? "a row for each thread" : "accumulators"));
   }
 }
 
@@ -238,22 +315,15 @@ static void check_problem(struct scan *c) {
   if (strcmp(c->s->problem->name, "attention.forward")) refuse(c, c->s->doc->problem_pos, ws_fmt(c->s->arena, "problem `%s`", c->s->problem->name));
 }
 
-/* Persistent CTAs and clusters need the tile numbers of sm_90's launch. */
-static void check_work(struct scan *c) {
-  if (c->s->persistent && c->s->arch < 90)
-    ws_error(c->s->diags, c->s->doc->work.launch->pos, "not-lowered", "a persistent launch is not lowered for %s yet: `launch: single`", c->s->target);
-}
-
 bool ws_lower_supports(struct ws_schedule *s) {
   struct scan c = {.s = s};
   size_t before = s->diags->errors;
   check_problem(&c);
-  check_work(&c);
   if (!strcmp(s->name, "_")) ws_error(s->diags, s->doc->schedule_pos, "name", "`_` is no name for a kernel in PTX");
   check_roles(&c);
   check_buffers(&c);
   for (int i = 0; i < s->nprograms; i++) {
-    c.p = &s->programs[i], c.work_loops = 0;
+    c.p = &s->programs[i];
     ws_each_act(s->programs[i].body, check_act, &c);
     check_next(&c, s->programs[i].body, NULL);
     check_vars(&c);

@@ -84,7 +84,8 @@ static const char *box(struct lower *l, const struct boxes *x, int i, const char
   int across = x->m->cols / x->cols, row = i / across * x->rows, col = i % across * x->cols;
   const struct ws_bufferm *b = x->m->buffer;
   long unit = (long)(x->m->col0 + col) * ws_type_bits(b->type) / 128;
-  *at = ws_lower_int(l, x->imm + ws_smem_unit(&b->layout, x->m->row0 + row, unit));
+  struct ws_smem_layout lay = ws_mem_layout(x->m);
+  *at = ws_lower_int(l, x->imm + ws_smem_unit(&lay, x->m->row0 + row, unit));
   const char *c0 = ws_lower_int(l, x->g->col0 + col);
   if (x->g->col_at) OP(l, "add_s32", c0 = ws_lower_temp(l, WS_REG_B32), ws_uniform_int(l, x->g->col_at), ws_lower_int(l, x->g->col0 + col));
   return coordinates(l, x->g, plus(l, x->row, row), c0);
@@ -95,16 +96,25 @@ static int box_count(const struct boxes *x) { return x->m->cols / x->cols * (x->
 void ws_lower_tma_load(struct lower *l, struct ws_act *a) {
   struct boxes x = boxes(l, a->from, a->to);
   const char *full_imm, *full = ws_lower_full(l, a, &full_imm), *dims = ws_lower_int(l, a->from->tensor->ndims), *mask = NULL;
+  struct l2_hint l2 = ws_lower_l2(l, a);
   if (a->opt.multicast) {
     mask = ws_lower_named(l, WS_REG_B16, "both");
     OP(l, "mov_b16", mask, "3");
   }
+  bool leader = a->pipe->full == WS_SCOPE_LEADER;
+  if (leader) {
+    const char *there = ws_lower_temp(l, WS_REG_B32);
+    OP(l, "leader_barrier", there, full, full_imm);
+    full = there;
+  }
   for (int i = 0; i < box_count(&x); i++) {
     const char *at, *where = box(l, &x, i, &at);
-    if (mask)
-      OP(l, "tma_load_multicast", dims, x.smem, at, x.map->address, where, full, full_imm, mask);
+    if (leader)
+      OP(l, "tma_load_leader", dims, x.smem, at, x.map->address, where, full, l2.form, l2.policy);
+    else if (mask)
+      OP(l, "tma_load_multicast", dims, x.smem, at, x.map->address, where, full, full_imm, mask, l2.form, l2.policy);
     else
-      OP(l, "tma_load", dims, x.smem, at, x.map->address, where, full, full_imm);
+      OP(l, "tma_load", dims, x.smem, at, x.map->address, where, full, full_imm, l2.form, l2.policy);
   }
 }
 
@@ -118,7 +128,7 @@ void ws_lower_tma_store(struct lower *l, struct ws_act *a) {
   WS_OP0(&l->px, "bulk_commit");
 }
 
-/* Does anything read this buffer through the async proxy: a product of wgmma, or a store by TMA? */
+/* Does anything read this buffer through the async proxy: a product of wgmma or tcgen05, or a store by TMA? */
 struct reader {
   const struct ws_bufferm *buffer;
   bool found;
@@ -126,7 +136,7 @@ struct reader {
 
 static void reads_async(void *ctx, struct ws_act *a) {
   struct reader *r = ctx;
-  if (a->kind == WS_S_PRODUCT && a->by == WS_BY_WGMMA) r->found |= (a->a_mem && a->a_mem->buffer == r->buffer) || a->b_mem->buffer == r->buffer;
+  if (a->kind == WS_S_PRODUCT && (a->by == WS_BY_WGMMA || a->by == WS_BY_TCGEN05)) r->found |= (a->a_mem && a->a_mem->buffer == r->buffer) || a->b_mem->buffer == r->buffer;
   if (a->kind == WS_S_STORE && a->by == WS_BY_BULK) r->found |= a->from->buffer == r->buffer;
 }
 

@@ -127,6 +127,21 @@ static const char *in_mask(struct lower *l, const struct ws_node *x) {
   return both;
 }
 
+static bool from_data(const struct ws_node *x) {
+  if (x->kind == WS_N_VAR || x->kind == WS_N_READ) return true;
+  for (int i = 0; i < x->n; i++)
+    if (from_data(x->arg[i])) return true;
+  return false;
+}
+
+/* A condition on single values that a program computed or read: the same in all lanes, each finds it for itself. */
+static const char *of_data(struct lower *l, const struct ws_node *x) {
+  struct eval *ev = WS_NEW(l->arena, struct eval);
+  ev->l = l, ev->ext = ws_extent(l, 1, 1, WS_L_NONE);
+  ws_eval_prepare(ev, x, true);
+  return ws_eval_predicate(ev, x, 0);
+}
+
 const char *ws_uniform_pred(struct lower *l, const struct ws_node *x, bool *negated) {
   enum tri known = ws_uniform_static(l, x);
   *negated = known == NO;
@@ -143,6 +158,9 @@ const char *ws_uniform_pred(struct lower *l, const struct ws_node *x, bool *nega
   }
   case WS_N_REDUCE:
     if (x->fn == WS_F_ANY || x->fn == WS_F_ALL) return ws_lower_vote(l, x);
+    break;
+  case WS_N_VAR:
+    if (x->type == WS_BOOL) return ws_tile_of(l, x->var)->reg[0];
     break;
   case WS_N_IS_FIRST: return at_end(l, x, true);
   case WS_N_IS_LAST: return at_end(l, x, false);
@@ -162,6 +180,7 @@ const char *ws_uniform_pred(struct lower *l, const struct ws_node *x, bool *nega
       OP(l, x->fn == WS_F_AND ? "and_pred" : "or_pred", d, a, b);
       return d;
     }
+    if (x->fn >= WS_F_EQ && x->fn <= WS_F_GE && from_data(x)) return of_data(l, x);
     if (x->fn >= WS_F_EQ && x->fn <= WS_F_GE) return compare(l, ops[x->fn], ws_uniform_int(l, x->arg[0]), ws_uniform_int(l, x->arg[1]));
     break;
   }

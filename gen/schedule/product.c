@@ -62,8 +62,6 @@ static void check_wgmma(const struct check *c) {
   check_types(c, "wgmma");
   if (r->first_warp % 4)
     ws_error(d, a->src->pos, "warpgroup", "wgmma is issued by whole warpgroups: `%s` has %d warps from warp %d on", r->name, r->warps, r->first_warp);
-  if (x->m % (16 * c->p->role->warps))
-    ws_error(d, c->a, "product", "%d rows do not split over %d warpgroups of wgmma in tiles of 64", x->m, c->p->role->warps / 4);
   if (x->n % 8 || x->n > 256 || x->k % step)
     ws_error(d, a->b_mem->pos, "product", "[%d, %d] @ [%d, %d]: wgmma takes n a multiple of 8 up to 256 and k of %d", x->m, x->k, x->kb, x->n, step);
   if (is_8bit(x->a) && a->a_mem && a->a_mem->transposed)

@@ -73,8 +73,11 @@ static void for_loop(struct ws_scope *sc, const struct ws_stmt *st, struct ws_ac
   a->iter = it, a->peel_first = st->peel_first, a->split_masked = st->split_masked, a->unroll = (int)n, a->body = body;
 }
 
+/* A vote, or a condition kept in a name, which may be one: the lanes of a warp agree on it, and nobody else has to. */
 static bool votes(const struct ws_node *x) {
+  if (x->kind == WS_N_VAR) return true;
   if (x->kind == WS_N_REDUCE && (x->fn == WS_F_ANY || x->fn == WS_F_ALL)) return true;
+  if (x->kind == WS_N_OP && x->fn != WS_F_AND && x->fn != WS_F_OR && x->fn != WS_F_NOT) return false;
   for (int i = 0; i < x->n; i++)
     if (votes(x->arg[i])) return true;
   return false;
@@ -91,6 +94,11 @@ static void if_stmt(struct ws_scope *sc, const struct ws_stmt *st, struct ws_act
     struct ws_static v;
     bool bad = false, is_static = b->cond && ws_static_try(s, sc->env, b->cond, &v, &bad);
     if (bad) return;
+    if (is_static && (v.kind == WS_ST_TYPE || v.kind == WS_ST_NAME)) {
+      ws_error(s->diags, b->cond->pos, "condition", "a %s is no condition: compare it with `==`", v.kind == WS_ST_TYPE ? "type" : "name");
+      is_static = false;
+      continue;
+    }
     if (is_static && !v.i && v.f == 0) continue;          /* never taken */
     closed = is_static || !b->cond;
     if (closed && n == 0) return block(sc, b->body, out); /* always taken */

@@ -42,6 +42,9 @@ static void warpgroups(struct ws_schedule *s) {
                r->registers ? ws_fmt(s->arena, "%d", r->registers) : "no", first->name, first->registers ? ws_fmt(s->arena, "%d", first->registers) : "none");
       break;
     }
+    if (first && first->registers && s->threads - g * 128 < 128) /* PTX ISA, setmaxnreg: all warps of the warpgroup execute it */
+      ws_error(s->diags, first->decl->registers->pos, "registers", "`registers` is for whole warpgroups of 4 warps: the one that `%s` stands in has %d; add a role of %d warps",
+               first->name, s->threads / 32 - g * 4, 4 - (s->threads / 32 - g * 4));
   }
 }
 

@@ -39,7 +39,8 @@ static void want(struct infer *in, struct ws_node *x, enum ws_layout l) {
   case WS_N_VAR:
     if (x->var->layout == WS_L_NONE) x->var->layout = x->layout = l, in->changed = true;
     break;
-  case WS_N_OP: case WS_N_MASK: case WS_N_REDUCE: case WS_N_PART:
+  case WS_N_PART: want(in, x->arg[0], l); break; /* a part lies as the whole does */
+  case WS_N_OP: case WS_N_MASK: case WS_N_REDUCE:
     for (int i = 0; i < x->n; i++) want(in, x->arg[i], l == WS_L_A ? WS_L_ACC : l);
     break;
   default: break;
@@ -110,6 +111,8 @@ static void op(struct infer *in, struct ws_node *x) {
     ints &= x->arg[i]->type == WS_I32;
     if (in->check && !comparison(x->fn) && x->arg[i]->type == WS_BOOL)
       ws_error(in->s->diags, x->arg[i]->pos, "type", "a condition is not a number: write `a if cond else b`");
+    if (in->check && (x->fn == WS_F_AND || x->fn == WS_F_OR || x->fn == WS_F_NOT) && x->arg[i]->type != WS_BOOL && x->arg[i]->kind != WS_N_LEN)
+      ws_error(in->s->diags, x->arg[i]->pos, "type", "`%s` joins conditions, this is a number", ws_fn_name(x->fn));
     if (in->check && x->arg[i]->type != WS_BOOL && ws_type_bits(x->arg[i]->type) < 32)
       ws_error(in->s->diags, x->arg[i]->pos, "type", "arithmetic is done in f32: cast to a narrow type last");
   }
@@ -268,9 +271,10 @@ static void check_layout(struct infer *in, const struct ws_var *v) {
   if (v->layout == WS_L_LANE && v->rows > 32 * in->p->role->warps)
     ws_error(in->s->diags, v->pos, "layout", "`%s` has %d rows, one a thread: `%s` has %d threads", v->name, v->rows, in->p->role->name, 32 * in->p->role->warps);
   int per = 16 * in->p->role->warps;
+  bool wgmma = in->s->arch == 90 && in->p->role->warps % 4 == 0;
   if ((v->layout == WS_L_ACC || v->layout == WS_L_A) && v->rows > 1 && v->rows % per)
-    ws_error(in->s->diags, v->pos, "layout", "`%s` has %d rows: %d warps of mma.sync take a multiple of %d", v->name, v->rows,
-             in->p->role->warps, per);
+    ws_error(in->s->diags, v->pos, "layout", "`%s` has %d rows: %d %s take a multiple of %d", v->name, v->rows, wgmma ? per / 64 : in->p->role->warps,
+             wgmma ? "warpgroups of wgmma" : "warps of mma.sync", per);
 }
 
 static void product(struct infer *in, struct ws_act *a) {

@@ -22,7 +22,7 @@ static const char *invalid_dims(const struct tmap *m) {
     if (d && (m->stride[d] % unit || m->stride[d] >= (uint64_t)1 << 40))
       return unit == 32 ? "a stride is no multiple of 32 below 2^40" : "a stride is no multiple of 16 below 2^40";
     if (!m->box[d] || m->box[d] > 256) return "a box extent is not within 1 to 256";
-    if ((d || m->interleave) && (!m->step[d] || m->step[d] > 8)) return "an element stride is not within 1 to 8";
+    if (m->step[d] > 8 || ((d || m->interleave) && !m->step[d])) return "an element stride is not within 1 to 8";
   }
   return NULL;
 }
@@ -34,6 +34,7 @@ const char *ws_emu_tmap_invalid(const struct tmap *m) {
   if (m->interleave > WS_CU_TENSOR_MAP_INTERLEAVE_32B) return "the interleave is unknown";
   if (m->interleave && m->rank < 3) return "an interleaved tensor has rank 3 at least";
   if (m->swizzle >= sizeof spans / sizeof *spans) return "the swizzle is unknown";
+  if (m->swizzle > WS_CU_TENSOR_MAP_SWIZZLE_128B) return "swizzles of larger atoms need a device of compute capability 10.0";
   if (m->l2 > WS_CU_TENSOR_MAP_L2_PROMOTION_L2_256B) return "the L2 promotion is unknown";
   if (m->fill > WS_CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA) return "the fill is unknown";
   if (m->fill && !types[m->type].floating) return "only floating-point types are filled with NaN";

@@ -76,7 +76,7 @@ int ws_emu_path_wait(struct warp *w, const struct inst *in) {
 }
 
 void ws_emu_wake(struct warp *w) {
-  if (w->npaths == 1) {
+  if (w->npaths == 1 && w->path[w->cur].state != PATH_FREE) { /* free: the path that ran last has ended, another one waits */
     if (w->path[w->cur].state == PATH_WAIT) w->path[w->cur].state = PATH_RUN;
     if (w->state == WARP_MBAR) w->state = WARP_RUN;
     return;

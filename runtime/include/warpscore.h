@@ -215,6 +215,9 @@ WS_API void *ws_device_symbol(const struct ws_device *device, const char *name);
 
 WS_API enum ws_status ws_memory_alloc(struct ws_device *device, size_t bytes, uint64_t *address, struct ws_error_info *err);
 WS_API enum ws_status ws_memory_free(struct ws_device *device, uint64_t address, struct ws_error_info *err); /* 0 is fine */
+/* Host memory that the device reads and writes at the same address: what a kernel left there can be read after it failed. */
+WS_API enum ws_status ws_host_alloc(struct ws_device *device, size_t bytes, void **address, struct ws_error_info *err);
+WS_API enum ws_status ws_host_free(struct ws_device *device, void *address, struct ws_error_info *err); /* NULL is fine */
 /* Host to device, device to host: ordered on the stream, complete on return. */
 WS_API enum ws_status ws_memory_upload(struct ws_device *device, uint64_t to, const void *from, size_t bytes, void *stream,
                                        struct ws_error_info *err);

@@ -3,6 +3,8 @@
 #include "runtime.h"
 #include <dlfcn.h>
 
+enum { EVERY_CONTEXT = 1, MAPPED = 2 }; /* flags of cuMemHostAlloc: CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTALLOC_DEVICEMAP */
+
 /* Runs one driver call, then a second one (or 0), in the device's context. */
 #define IN_CONTEXT(device, err, first, second, ...)                                                                    \
   do {                                                                                                                 \
@@ -38,6 +40,20 @@ enum ws_status ws_memory_alloc(struct ws_device *device, size_t bytes, uint64_t 
 enum ws_status ws_memory_free(struct ws_device *device, uint64_t address, struct ws_error_info *err) {
   if (!address) return WS_OK;
   IN_CONTEXT(device, err, api->cuMemFree_v2(address), 0, "%s: freeing memory", device->name);
+}
+
+enum ws_status ws_host_alloc(struct ws_device *device, size_t bytes, void **address, struct ws_error_info *err) {
+  if (!address) return ws_rt_fail(err, WS_ERR_ARGUMENT, "ws_host_alloc: address is NULL");
+  *address = NULL;
+  if (!bytes) return WS_OK;
+  void *p = NULL;
+  IN_CONTEXT(device, err, api->cuMemHostAlloc(&p, bytes, EVERY_CONTEXT | MAPPED), (*address = p, 0u),
+             "%s: allocating %zu bytes of host memory", device->name, bytes);
+}
+
+enum ws_status ws_host_free(struct ws_device *device, void *address, struct ws_error_info *err) {
+  if (!address) return WS_OK;
+  IN_CONTEXT(device, err, api->cuMemFreeHost(address), 0, "%s: freeing host memory", device->name);
 }
 
 enum ws_status ws_memory_upload(struct ws_device *device, uint64_t to, const void *from, size_t bytes, void *stream,

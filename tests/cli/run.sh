@@ -78,6 +78,36 @@ expect 1 'emu: the kernel did not finish within 0.2 s' $run "$work/hang.ptx" --t
 expect 0 'PASS' $run "$work/k64.ptx" --shape sq=64 --timeout 100 --compare emu
 expect 2 'expected seconds > 0' $run "$work/k64.ptx" --timeout 0
 
+# ---- completion orders ----
+hopper=$specs/fa3_overlap.yaml
+expect 0 'out of order' $run -D head_dim=64 "$hopper" --shape sq=100 --schedule early,late,random:1 --stats
+expect 2 "--schedule: 'soon' found, expected early, late or random:SEED" $run "$work/k64.ptx" --schedule early,soon
+expect 2 "--schedule: 'random:x' found" $run "$work/k64.ptx" --schedule random:x
+expect 2 '--schedule: nothing found' $run "$work/k64.ptx" --schedule ,
+"$tool" gen -D head_dim=64 "$hopper" -o "$work/overlap.ptx" || exit 99
+# Nobody waits for the copies: right where they complete at once, and only there.
+sed 's/^ *cp.async.wait_group [0-9]*;/    \/\/ &/' "$work/k64.ptx" >"$work/hasty.ptx"
+expect 0 'PASS' $run "$work/hasty.ptx" --shape sq=100 --schedule early
+expect 1 'late gives other bits' $run "$work/hasty.ptx" --shape sq=100 --schedule early,late
+
+# ---- the watchdog: a wait that lasts too long says where ----
+expect 0 'PASS' $run -D head_dim=64 -D watchdog=100 "$specs/fa3_forward.yaml" --shape sq=300 --schedule early,late,random:1
+that '! grep -q "watchdog" "$work/overlap.ptx"' 'without -D watchdog nothing of it is in the kernel'
+expect 1 'error: watchdog: `compute[' $run -D head_dim=64 -D watchdog=1e-6 "$hopper" --schedule random:1
+that 'grep -q "has waited for 1e-06 s: .*fa3_overlap.yaml:[0-9]*: .wait [qkv]" "$work/out"' 'the statement that waits'
+that 'grep -q "^  parity [01] of the mbarrier at byte [0-9]* of shared memory ([qkv]: full, number [01]); work tile [0-9]*.*; CTA [0-9]*, thread [0-9]*$" "$work/out"' 'what for'
+expect 1 '-D watchdog=0: expected the seconds' $run -D watchdog=0 "$hopper"
+expect 1 '-D watchdog=1: it watches the waits at mbarriers' $run -D watchdog=1 "$spec"
+# K is not released in the loop: the emulator sees by itself that nothing goes on.
+awk '/- release Kj/ && ++n == 2 { next } { print }' "$hopper" >"$work/forgets.yaml"
+for option in '-D watchdog=1' ''; do
+  expect 1 'deadlock: no warp can run' timeout 20 $run --no-play -D head_dim=64 $option "$work/forgets.yaml" --shape sq=100,sk=1000
+done
+expect 1 'error: deadlock' $run -D head_dim=64 "$work/forgets.yaml"
+
+# ---- what a tensor map cannot say ----
+expect 1 'tensor q: dim 2 (queries): stride 134 elements = 268 bytes found, expected a multiple of 16 bytes: pad the dims inside it' $run "$work/overlap.ptx" --shape sq=100,pad=2
+
 # ---- kernels that lie ----
 sed 's/ex2.approx.ftz.f32/neg.f32/; s/ex2.approx.f32/neg.f32/' "$work/k64.ptx" >"$work/wrong.ptx"
 that '! cmp -s "$work/k64.ptx" "$work/wrong.ptx"' 'an instruction was exchanged'

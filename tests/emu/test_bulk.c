@@ -327,7 +327,6 @@ static void test_bad_tiles(void **state) {
   SAYS(WS_CUDA_ERROR_ILLEGAL_ADDRESS, "through a tensor map", (a = good, a.address = 65536 - 512, a), 0, 2, -1);
   SAYS(WS_CUDA_ERROR_ILLEGAL_ADDRESS, "past the end", good, 15360 - 128, 2, -1);
   SAYS(WS_CUDA_ERROR_NOT_SUPPORTED, "rows are narrower than its swizzle", (a = good, a.box[0] = 32, a), 0, 2, -1);
-  SAYS(WS_CUDA_ERROR_NOT_SUPPORTED, "its swizzle needs compute capability 10.0", (a = good, a.swizzle = 4, a), 0, 2, -1);
   SAYS(WS_CUDA_ERROR_NOT_SUPPORTED, "its type converts", (a = good, a.type = 11, a.box[0] = 32, a), 0, 2, -1);
   SAYS(WS_CUDA_ERROR_NOT_SUPPORTED, "it is interleaved",
        (a = good, a.rank = 3, a.extents[2] = 2, a.strides[1] = 4096, a.box[2] = 1, a.steps[0] = a.steps[2] = 1, a.interleave = 1, a.box[0] = 8, a), 0, 3, -1);

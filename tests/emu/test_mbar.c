@@ -155,6 +155,16 @@ static void test_faults(void **state) {
   for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) expect_fault(bad[k].body, bad[k].code, bad[k].what);
 }
 
+/* The other lanes of a warp end while one waits: where it might trap, they do not wait for it. */
+static uint32_t seven_first(uint32_t t) { return t ? 3 : 7; }
+static void test_lanes_end(void **state) {
+  (void)state;
+  expect(INIT(1) "setp.eq.u32 p, t, 127;\n@p bra LATE;\n@!q bra REST;\nWATCH: mbarrier.try_wait.parity.shared::cta.b64 p, [s], 0;\n@p bra DONE;\n"
+         "setp.ne.u32 p, t, 5;\n@p bra WATCH;\ntrap;\nDONE: st.global.u32 [o], 7;\nbra OUT;\n"
+         "LATE: mov.u32 n, 0;\nAGAIN: add.u32 n, n, 1;\nsetp.lt.u32 p, n, 20000;\n@p bra AGAIN;\nmbarrier.arrive.shared::cta.b64 _, [s];\n"
+         "REST: st.global.u32 [o], 3;\nOUT:", seven_first);
+}
+
 /* Who waits, for what, and what is missing. */
 static void test_deadlock(void **state) {
   (void)state;
@@ -169,6 +179,6 @@ static int teardown(void **state) { (void)state; emu_close(); return 0; }
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_arrive_and_wait), cmocka_unit_test(test_parity), cmocka_unit_test(test_transactions), cmocka_unit_test(test_drop), cmocka_unit_test(test_drop_forms), cmocka_unit_test(test_fences),
                                      cmocka_unit_test(test_pending_count), cmocka_unit_test(test_ring), cmocka_unit_test(test_generic_address), cmocka_unit_test(test_copies),
-                                     cmocka_unit_test(test_wait_fails_at_last), cmocka_unit_test(test_faults), cmocka_unit_test(test_deadlock)};
+                                     cmocka_unit_test(test_wait_fails_at_last), cmocka_unit_test(test_faults), cmocka_unit_test(test_lanes_end), cmocka_unit_test(test_deadlock)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

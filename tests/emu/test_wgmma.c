@@ -29,7 +29,7 @@ static uint32_t want(const struct wg_case *c, const struct wg_data *w, uint32_t 
   double d = 0, term[32], sum;
   float f;
   int top;
-  if (c->scale_d && half) { _Float16 h; uint16_t u = (uint16_t)old; memcpy(&h, &u, 2); d = (double)(float)h; }
+  if (c->scale_d && half) d = wg_unhalf((uint16_t)old);
   else if (c->scale_d) memcpy(&f, &old, 4), d = (double)f;
   frexp(d, &top);
   top = d == 0 ? -100000 : top - 1;
@@ -42,7 +42,7 @@ static uint32_t want(const struct wg_case *c, const struct wg_data *w, uint32_t 
   int bits = fp8 ? 13 : 25;
   sum = cut(d, top - bits);
   for (int k = 0; k < c->k; k++) sum += cut(term[k], top - bits);
-  if (half) { _Float16 h = (_Float16)sum; uint16_t u; memcpy(&u, &h, 2); return u == 0x8000 ? 0 : u; }
+  if (half) return wg_half(sum) == 0x8000 ? 0 : wg_half(sum);
   int e;
   frexp(sum, &e);
   f = sum == 0 ? 0 : (float)cut(sum, e - 1 - (fp8 ? 13 : 23));

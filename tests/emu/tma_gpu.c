@@ -63,21 +63,32 @@ static ws_cu_result encode_or_crash(struct driver *d, const struct tmap_args *a,
   return result;
 }
 
+static uint64_t box_bytes(const struct tmap_args *a) {
+  uint64_t n = tmap_element_bytes(a->type);
+  for (uint32_t d = 0; d < a->rank && d < 5; d++) n *= (a->box[d] + (a->steps[d] ? a->steps[d] : 1) - 1) / (a->steps[d] ? a->steps[d] : 1);
+  return n;
+}
+
 static int compare_arguments(int sets) {
   struct rng r = {17};
   _Alignas(128) uint8_t map[2][256];
   int different = 0, good = 0;
+  uint64_t largest = 0, refused = UINT64_MAX;
   for (int i = 0; i < sets; i++) {
     struct tmap_args a;
     char text[512];
     tmap_draw(&r, &a);
     ws_cu_result want = encode_or_crash(&gpu, &a, map[0]), have = encode(&emu, &a, map[1]);
     good += !want;
-    if (want == have || different++ >= MOST_SHOWN) continue;
+    uint64_t bytes = box_bytes(&a);
+    if (!want && bytes > largest) largest = bytes;
+    if (want && !have && bytes < refused) refused = bytes;
+    if (want == have || want == CRASHED || different++ >= MOST_SHOWN) continue;
     tmap_print(&a, text, sizeof text);
     printf("  GPU %u, emulator %u: %s\n", want, have, text);
   }
-  printf("arguments: %d sets, %d of them good, %d different\n", sets, good, different);
+  printf("arguments: %d sets, %d of them good, %d different; largest box taken %llu bytes, smallest refused by the GPU alone %llu\n", sets, good, different,
+         (unsigned long long)largest, (unsigned long long)refused);
   return different;
 }
 
@@ -212,6 +223,7 @@ static int compare_tiles(int tiles, uint8_t *global, uint8_t *shared, struct out
     struct job j = {0};
     do tmap_draw_good(&r, &j.a);
     while (j.a.fill); /* its NaN is a probe */
+    for (uint32_t d = 0; d < 5 && i < tiles; d++) j.a.steps[d] = 1; /* element strides come in the second half */
     if (i & 1) j.op = draw_op(&r, j.a.type);
     finish_job(&r, &j, global, shared);
     run_job(&gpu, &j, g);

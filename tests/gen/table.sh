@@ -15,9 +15,9 @@ fail() {
   failed=$((failed + 1))
 }
 
-# | [NAME](SPEC) | TARGET | generated | assembled | emulated | hardware |
-sed -n 's/^| *\[\([a-z0-9_]*\)\](\(specs\/[a-z0-9_]*\.yaml\)) *| *\([a-z0-9_]*\) *| *\([^|]*[^| ]\) *| *\([^|]*[^| ]\) *| *\([^|]*[^| ]\) *| *\([^|]*[^| ]\) *|$/\1|\2|\3|\4|\5|\6|\7/p' \
-  README.md >"$scratch/rows"
+# | [NAME](SPEC) | TARGET, ... | generated | assembled | emulated | hardware |
+sed -n 's/^| *\[\([a-z0-9_]*\)\](\(specs\/[a-z0-9_]*\.yaml\)) *| *\([a-z0-9_, ]*[a-z0-9]\) *| *\([^|]*[^| ]\) *| *\([^|]*[^| ]\) *| *\([^|]*[^| ]\) *| *\([^|]*[^| ]\) *|$/\1|\2|\3|\4|\5|\6|\7/p' \
+  README.md | awk -F'|' -v OFS='|' '{n = split($3, target, ", *"); for (i = 1; i <= n; i++) {$3 = target[i]; print}}' >"$scratch/rows"
 while IFS='|' read -r name spec target generated assembled emulated hardware; do
   rows=$((rows + 1))
   for word in "$generated" "$assembled" "$emulated"; do

@@ -15,7 +15,7 @@ struct kernel {
   struct ws_manifest *manifest;
   struct ws_device *device;
   struct ws_kernel *kernel;
-  bool lazy; /* rows of a warp rescale together: a NaN in one may move the rounding of another */
+  bool lazy; /* rows of a warp rescale, or are computed again, together: a NaN in one may move the rounding of another */
 };
 
 struct place { /* of the NaN */
@@ -138,7 +138,7 @@ static int open_kernel(struct kernel *k, int argc, char **argv) {
   if (code != WS_CLI_OK) return code;
   if (ws_manifest_parse(k->text.ptx, k->text.length, &k->manifest, &err)) return ws_cli_runtime_fail(&err);
   const char *lazy = ws_manifest_setting(k->manifest, "lazy");
-  k->lazy = lazy && !strcmp(lazy, "true");
+  k->lazy = (lazy && !strcmp(lazy, "true")) || ws_manifest_setting(k->manifest, "limit");
   code = ws_cli_open_device(argv[1], k->manifest, &k->device);
   if (code == WS_CLI_OK && ws_kernel_load_text(k->device, k->text.ptx, k->text.length, &k->kernel, &err)) code = ws_cli_runtime_fail(&err);
   return code;

@@ -1,7 +1,8 @@
 /* Mutants of a schedule. Each statement that synchronises is dropped or doubled, and swapped with the statement below it, as is
  * a statement above one; each ring gets one stage more and one less; and in the model, each count of arrivals is one more and one
  * less. What the model or the player refuses is caught; a mutant that survives has to be in the list of those that are harmless,
- * which says why. It is built for several values of its parameters and survives where all of them do.
+ * which says why; so has one that the player refuses although the oracle finds nothing. A mutant is built for several values of
+ * its parameters, as far as the schedule has room for them, and survives where all of them do.
  *
  *   mutate [-v] [-p] [-q N] LIST SPEC...     -q: every N-th mutant only; -v: all mutants and what found them; -p: the oracle has to
  *                                            prove each survivor, over all interleavings at its trip counts
@@ -85,6 +86,9 @@ static const struct ws_define variants[][2] = {
     {{"q_registers", "true"}, {"stages", "3"}},
     {{"lazy", "false"}, {"readback", "16"}},
 };
+
+enum { VARIANTS = sizeof variants / sizeof *variants };
+static bool usable[VARIANTS]; /* the schedule itself is right with these values; what it has no room for says nothing about a mutant */
 
 static bool starts(const struct line *l, const char *word) {
   size_t n = strlen(word);
@@ -208,8 +212,8 @@ static int judge_variant(const char *text, size_t n, const struct ws_define *v, 
 }
 
 static int judge(const char *text, size_t n, const char **word) {
-  for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
-    int r = judge_variant(text, n, variants[i], word);
+  for (size_t i = 0; i < VARIANTS; i++) {
+    int r = usable[i] ? judge_variant(text, n, variants[i], word) : 3;
     if (r == 1 || r == 2) return r;
   }
   return 0;
@@ -240,7 +244,6 @@ static void mutant(const struct text *t, enum how how, size_t at, struct tally *
   size_t n = build(t, how, at, out);
   proof = (struct outcome){0}, alone = false;
   int r = judge(out, n, &word);
-  y->alone += alone;
   y->made++, y->by_model += r == 1, y->by_player += r == 2, y->survived += r == 0;
   if (!r && prove) count_proof(y);
   if (r && !verbose && !alone) return;
@@ -248,7 +251,9 @@ static void mutant(const struct text *t, enum how how, size_t at, struct tally *
   statement(&t->line[at], first, sizeof first);
   if (how == SWAP) statement(&t->line[at + 1], second, sizeof second);
   snprintf(name, sizeof name, "%.*s", (int)strcspn(t->name, "."), t->name);
-  const char *reason = r ? word : why(name, how_names[how], first, second);
+  const char *known = why(name, how_names[how], first, second), *reason = r ? word : known;
+  alone &= !known;
+  y->alone += alone;
   if (!reason) y->unexplained++;
   if (!reason || verbose || alone || (!r && proof.trouble)) tell(name, how_names[how], first, second, reason);
 }
@@ -310,6 +315,15 @@ static void counts(const struct text *t, size_t every, struct tally *y, bool ver
   ws_arena_free(&a);
 }
 
+static bool find_usable(const struct text *t) {
+  const char *word;
+  bool was = prove;
+  prove = false;
+  for (size_t i = 0; i < VARIANTS; i++) usable[i] = judge_variant(t->s, strlen(t->s), variants[i], &word) == 0;
+  prove = was;
+  return usable[0];
+}
+
 static void spec(const struct text *t, size_t every, struct tally *y, bool verbose) {
   static char out[1 << 18];
   static size_t count;
@@ -340,6 +354,7 @@ int main(int argc, char **argv) {
       list = true;
       if (!read_rules(rules_text.s)) return fprintf(stderr, "%s: a line needs five fields\n", argv[i]), 2;
     } else {
+      if (!find_usable(&t)) return fprintf(stderr, "%s: is not clean itself\n", argv[i]), 1;
       spec(&t, every ? every : 1, &y, verbose);
       counts(&t, every ? every : 1, &y, verbose);
       free(t.s);

@@ -254,6 +254,24 @@ static void loads_and_refuses(void **state) {
   ws_device_close(d);
 }
 
+/* WARPSCORE_LINE_INFO asks the driver for the lines of the spec. */
+static void loads_with_lines(void **state) {
+  (void)state;
+  static const char *const words[] = {NULL, "0", "1"};
+  struct ws_error_info err;
+  for (int i = 0; i < 3; i++) {
+    struct ws_device *d = open_device();
+    struct ws_kernel *k;
+    if (words[i]) setenv("WARPSCORE_LINE_INFO", words[i], 1);
+    assert_int_equal(ws_kernel_load_text(d, copy_ptx, copy_length, &k, &err), WS_OK);
+    unsetenv("WARPSCORE_LINE_INFO");
+    assert_int_equal(fake->line_info, i == 2);
+    ws_kernel_free(k);
+    ws_device_close(d);
+  }
+  fixture_nothing_is_left();
+}
+
 static void loads_cubins(void **state) {
   (void)state;
   unsigned char elf[128] = {0x7f, 'E', 'L', 'F', 2, 1};
@@ -374,7 +392,7 @@ static void launches_cheaply(void **state) {
 static enum ws_status whole_life(struct ws_error_info *err) {
   struct ws_device *d = NULL;
   struct ws_kernel *k = NULL;
-  void *stream = NULL, *from = NULL, *to = NULL;
+  void *stream = NULL, *from = NULL, *to = NULL, *shared = NULL;
   uint64_t memory = 0, other = 0;
   char host[64] = "sixty-four bytes to and fro";
   float ms;
@@ -386,6 +404,7 @@ static enum ws_status whole_life(struct ws_error_info *err) {
   DO(ws_kernel_load_text(d, copy_ptx, copy_length, &k, err));
   DO(ws_memory_alloc(d, 64, &memory, err));
   DO(ws_memory_alloc(d, 64, &other, err));
+  DO(ws_host_alloc(d, 64, &shared, err));
   DO(ws_stream_create(d, &stream, err));
   DO(ws_event_create(d, &from, err));
   DO(ws_event_create(d, &to, err));
@@ -406,7 +425,7 @@ static enum ws_status whole_life(struct ws_error_info *err) {
   DO(ws_memory_download(d, host, other, 64, stream, err));
   DO(ws_device_synchronize(d, err));
   if (!s) assert_string_equal(host, "sixty-four bytes to and fro");
-  enum ws_status ends[] = {ws_memory_free(d, memory, NULL), ws_memory_free(d, other, NULL),
+  enum ws_status ends[] = {ws_memory_free(d, memory, NULL), ws_memory_free(d, other, NULL), ws_host_free(d, shared, NULL),
                            ws_stream_destroy(d, stream, NULL), ws_event_destroy(d, from, NULL),
                            ws_event_destroy(d, to, NULL)};
   for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
@@ -467,7 +486,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
 #define TEST(f) cmocka_unit_test_setup(f, fixture_reset)
       TEST(opens_by_name),          TEST(picks_the_best),           TEST(falls_back_to_the_emulator),
-      TEST(refuses_by_capability),  TEST(loads_and_refuses),        TEST(loads_cubins),
+      TEST(refuses_by_capability),  TEST(loads_and_refuses),        TEST(loads_cubins),           TEST(loads_with_lines),
       TEST(passes_arguments),       TEST(launches_from_threads),    TEST(launches_cheaply),
       TEST(survives_every_failure), TEST(survives_failed_switches),
   };

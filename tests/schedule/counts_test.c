@@ -71,8 +71,8 @@ static const struct expected {
     {"mla_decode", "mla_decode", "kv", 0, EMPTY, 8, WS_SCOPE_CTA, "four warps of each of two instances with code of their own"},
     {"decode_paged", "decode_paged", "k", 0, EMPTY, 4, WS_SCOPE_CTA, "four instances of one warp"},
     /* One thread commits, everybody waits. */
-    {"b300_v14", "v14", "qk_done", 0, BARRIER, 1, WS_SCOPE_CTA, "a commit"},
-    {"b300_v16", "v16", "pv_done", 0, BARRIER, 1, WS_SCOPE_CTA, "one of four instances commits"},
+    {"b300_v14", "b300_v14", "qk_done", 0, BARRIER, 1, WS_SCOPE_CTA, "a commit"},
+    {"b300_v16", "b300_v16", "pv_done", 0, BARRIER, 1, WS_SCOPE_CTA, "one of four instances commits"},
 };
 
 /* Bytes of a TMA fill as the waiting CTA's barrier counts them. */
@@ -99,7 +99,7 @@ static const struct size {
   long buffers;
   int named;
 } sizes[] = {
-    {"b300_v14", "v14", 128, 64, 82432, 1},           {"b300_v16", "v16", 512, 128, 131584, 5},
+    {"b300_v14", "b300_v14", 128, 64, 82432, 1},           {"b300_v16", "b300_v16", 512, 128, 131584, 5},
     {"fa1_forward", "fa1_forward", 128, 0, 65536, 1}, {"fa2_forward", "fa2_forward", 128, 0, 98304, 1},
     {"fa3_cluster", "fa3_cluster", 384, 0, 196608, 5}, {"fa3_forward_fp8", "fa3_forward_fp8", 384, 0, 221184, 5},
     {"fa4_forward", "fa4_forward", 512, 512, 231424, 9}, {"fa4_forward_2cta", "fa4_forward_2cta", 512, 512, 231424, 9},

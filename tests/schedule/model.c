@@ -9,9 +9,13 @@ const char *const model_specs[] = {"fa1_forward",      "fa2_forward",      "fa3_
                                    "fa4_backward_2cta", "mla_decode",      "decode_paged",         NULL};
 
 char *model_read(const char *folder, const char *name, size_t *len) {
+  static const char *const places[] = {"specs", "../../specs"}; /* published; lowered, and so among the project's */
   char path[512];
-  snprintf(path, sizeof path, "%s/specs/%s.yaml", folder, name);
-  FILE *f = fopen(path, "rb");
+  FILE *f = NULL;
+  for (size_t i = 0; i < 2 && !f; i++) {
+    snprintf(path, sizeof path, "%s/%s/%s.yaml", folder, places[i], name);
+    f = fopen(path, "rb");
+  }
   if (!f) {
     fprintf(stderr, "%s: cannot be read\n", path);
     exit(2);
