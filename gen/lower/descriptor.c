@@ -46,8 +46,8 @@ void ws_describe(struct lower *l, struct operand *o, bool rows) {
   o->low = low, o->high = ws_fmt(l->arena, "0x%08lX", ws_descriptor_high(l->s, o));
 }
 
-const char *ws_descriptor(struct lower *l, const struct operand *o, int k, int mi) {
-  const char *d = ws_lower_temp(l, WS_REG_B64), *t = ws_lower_temp(l, WS_REG_B32);
+const char *ws_descriptor(struct lower *l, const struct operand *o, int k, int mi, const char *into) {
+  const char *d = into ? into : ws_lower_temp(l, WS_REG_B64), *t = ws_lower_temp(l, WS_REG_B32);
   OP(l, "descriptor", d, o->low, ws_lower_int(l, ws_descriptor_step(o, k, mi) / 16), o->high, t);
   return d;
 }

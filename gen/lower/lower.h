@@ -59,6 +59,7 @@ struct keep {
 struct copy_map {
   struct lifetime life;
   const char *name;
+  int unit;                        /* bytes that a thread moves: 16, or one f32 where rows start anywhere */
   int units, whole;                /* of a row: with the padding that is filled with zeros, without */
   int rows_pass, passes, active, rows;
   struct ws_smem_layout layout;
@@ -134,6 +135,9 @@ struct lower {
     const char *reg;
   } *fixed;
   size_t nfixed, fixed_cap;
+  const char *l2[2];               /* policies of this program: evict_first, evict_last */
+  struct ready *ready;             /* descriptors built ahead; see tcgen05.c */
+  size_t nready, ready_cap;
   const char *lane_first;          /* predicate: lane 0; NULL until it is needed */
   struct tma_map **tma_maps;       /* of the whole kernel */
   size_t nmaps, maps_cap;
@@ -208,7 +212,7 @@ struct operand {
   const char *low, *high;        /* registers or immediates: descriptor words of step 0 */
 };
 void ws_describe(struct lower *l, struct operand *o, bool rows);
-const char *ws_descriptor(struct lower *l, const struct operand *o, int k, int mi); /* a register: of k step k, m-tile mi */
+const char *ws_descriptor(struct lower *l, const struct operand *o, int k, int mi, const char *into); /* of k step k, m-tile mi; NULL: a temporary */
 /* Its numbers, without code: bytes from the tile's start to the operand, from step 0 to step k; the words' constant parts. */
 long ws_descriptor_start(const struct operand *o);
 long ws_descriptor_step(const struct operand *o, int k, int mi);
@@ -225,9 +229,11 @@ static inline struct ws_smem_layout ws_mem_layout(const struct ws_mem *m) {
 /* tcgen05.c */
 void ws_lower_tcgen05_commit(struct lower *l, struct bar_ref b, enum ws_barrier_scope scope);
 void ws_lower_tcgen05(struct lower *l, struct ws_act *a);
+void ws_lower_descriptors(struct lower *l, struct ws_acts *block); /* those of products with descriptors=all */
 unsigned ws_tcgen05_instruction(bool bf16, int m, int n, bool a_mn, bool b_mn); /* instruction descriptor */
 void ws_lower_from_zero(struct lower *l, struct ws_act *a);   /* D = 0 in tensor memory */
 struct tile ws_lower_read_tmem(struct lower *l, const struct ws_mem *m, const struct tile *into, int chunk);
+void ws_lower_read_red(struct lower *l, const struct ws_act *a); /* x, r = read(S) with red=max */
 void ws_lower_write_tmem(struct lower *l, const struct ws_mem *m, const struct tile *v, int chunk);
 void ws_lower_tmem_alloc(struct lower *l);                    /* at the start of the kernel, and at its end */
 void ws_lower_tmem_free(struct lower *l);
@@ -280,8 +286,14 @@ const char *ws_frag_address(struct lower *l, const struct frag_map *f, const cha
 
 /* copy.c */
 void ws_lower_load(struct lower *l, struct ws_act *a);
+struct l2_hint {                   /* what a load says to the L2 cache: "" twice for nothing */
+  const char *form, *policy;
+};
+struct l2_hint ws_lower_l2(struct lower *l, const struct ws_act *a);
 void ws_lower_store(struct lower *l, struct ws_act *a);
 void ws_lower_write(struct lower *l, struct ws_act *a);
+void ws_lower_copy(struct lower *l, struct ws_act *a);
+void ws_lower_reduction(struct lower *l, struct ws_act *a);
 const char *ws_lower_extent(struct lower *l, const char *dim);     /* the run-time extent of a dim */
 const char *ws_outer_index(const char *dim);                       /* the index of the work tile along an outer dim */
 struct acc_access {                /* how this lane's part of an accumulator lies in a tensor */
@@ -312,7 +324,7 @@ bool ws_lower_supports(struct ws_schedule *s); /* false after errors: what this 
 struct ws_kernel_text;
 /* rule.c: errors of the spec's reference, and workspaces that nothing writes. */
 bool ws_lower_rule(struct ws_schedule *s);
-bool ws_lower_workspaces(struct ws_schedule *s);
+bool ws_lower_workspaces(struct ws_schedule *const *s, size_t n); /* all kernels of a file */
 /* Is there any lowering for the schedule's target? */
 bool ws_lower_has_target(const struct ws_schedule *s);
 /* Lowers one schedule. NULL after an error. */

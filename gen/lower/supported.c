@@ -7,7 +7,6 @@
 struct scan {
   struct ws_schedule *s;
   const struct ws_programm *p;
-  int work_loops;
 };
 
 static void refuse(struct scan *c, struct ws_pos pos, const char *what) {
@@ -121,9 +120,10 @@ static void check_next(struct scan *c, const struct ws_acts *acts, const struct 
 
 /* 16-byte units need whole ones. */
 static bool split_units(const struct ws_act *a) {
-  if (a->kind != WS_S_LOAD && (a->kind != WS_S_STORE || !a->from)) return false;
+  if (a->kind == WS_S_COPY) return (long)a->from->cols * ws_type_bits(a->from->buffer->type) % 128;
+  if (a->kind != WS_S_LOAD && ((a->kind != WS_S_STORE && a->kind != WS_S_REDUCE) || !a->from)) return false;
   const struct ws_mem *g = a->kind == WS_S_LOAD ? a->from : a->to;
-  if (!g->tensor) return false; /* from shared memory into the peer's */
+  if (!g->tensor) return false; /* from the other CTA's shared memory: bulk copies */
   return (long)g->cols * ws_type_bits(g->tensor->type) % 128 || (long)g->col0 * ws_type_bits(g->tensor->type) % 128;
 }
 
@@ -168,7 +168,23 @@ static const char *wgmma_reason(const struct ws_schedule *s, const struct ws_pro
   return NULL;
 }
 
-static const char *tcgen05_reason(const struct ws_act *a) {
+/* Descriptors built in front of a one-thread block need operands whose place is known there. */
+static const char *ahead_reason(const struct ws_programm *p, const struct ws_act *a) {
+  if (!a->opt.descriptors_all) return NULL;
+  if (p->role->one_thread) return "`descriptors=all` in a role of one thread";
+  bool moves = (a->a_mem->handle && a->a_mem->space == WS_SMEM && a->a_mem->buffer->stages > 1) || (a->b_mem->handle && a->b_mem->buffer->stages > 1);
+  return moves ? "`descriptors=all` of a slot of a ring" : NULL;
+}
+
+/* Does a tile in tensor memory start at a multiple of so many columns, whichever element it is? */
+static bool starts_at(const struct ws_mem *m, int unit) {
+  const struct ws_bufferm *b = m->buffer;
+  for (int i = 0; i < b->count * b->stages; i++)
+    if ((b->column[i] + (long)m->col0 * ws_type_bits(b->type) / 32) % unit) return false;
+  return true;
+}
+
+static const char *tcgen05_reason(const struct ws_programm *p, const struct ws_act *a) {
   const struct ws_mem *m[] = {a->a_mem, a->b_mem};
   if (!a->a_mem) return "a left operand of tcgen05 in registers";
   for (int i = 0; i < 2; i++) {
@@ -177,7 +193,20 @@ static const char *tcgen05_reason(const struct ws_act *a) {
   }
   if (a->a_mem->transposed && a->a_mem->space == WS_TMEM) return "a transposed left operand in tensor memory";
   if (a->to->rows != 128 || a->to->buffer->type != WS_F32) return "an accumulator in tensor memory that is not 128 rows of f32";
-  return a->opt.descriptors_all ? "`descriptors=all`" : NULL;
+  if (!starts_at(a->to, 2)) return "an accumulator in tensor memory that starts at an odd column";
+  if (a->a_mem->space == WS_TMEM && !starts_at(a->a_mem, 4)) return "a left operand in tensor memory that starts at no multiple of 4 columns";
+  return ahead_reason(p, a);
+}
+
+/* Columns that are a run-time extent. */
+static bool ends_anywhere(const struct ws_mem *m) { return m->tensor && m->tensor->col_dim >= 0 && m->tensor->dim[m->tensor->col_dim]; }
+
+static const char *reduce_reason(const struct ws_act *a) {
+  if (a->by == WS_BY_BULK) return "a bulk reduction";
+  if (a->to->transposed || (a->from && a->from->transposed)) return "a transposing reduction";
+  if (ends_anywhere(a->to)) return "a reduction of rows that end anywhere";
+  if (a->value && (a->value->kind == WS_N_CONST || a->value->layout == WS_L_LANE)) return "a reduction of this value";
+  return a->to->tensor->type == WS_F32 ? NULL : "a reduction of this type";
 }
 
 static const char *act_reason(const struct scan *c, const struct ws_act *a) {
@@ -190,16 +219,21 @@ static const char *act_reason(const struct scan *c, const struct ws_act *a) {
   case WS_S_WAIT_PHASE: case WS_S_ARRIVE_EXPECT: case WS_S_INIT: case WS_S_INVAL: case WS_S_FENCE: return "an explicit form";
   case WS_S_ONE_THREAD: return NULL;
   case WS_S_AWAIT: return hopper ? NULL : "`await`: the products of mma.sync are done when the next instruction starts";
-  case WS_S_COPY: return "`copy`";
-  case WS_S_REDUCE: return "`reduce`";
-  case WS_S_ASSIGN2: return "a read with two results";
+  case WS_S_COPY: return a->from->transposed || a->to->transposed ? "a transposing copy" : NULL;
+  case WS_S_REDUCE: return reduce_reason(a);
+  case WS_S_ASSIGN2: return a->dst->cols % 2 || !starts_at(a->value->mem, 2) ? "tcgen05.ld.red of columns that are no pairs" : NULL;
   case WS_S_ASSIGN: return a->handle || !a->dst_part.given ? NULL : part_reason(&a->dst_part, a->dst->cols, ws_part_cols(&a->dst_part, a->dst->cols), a->dst->layout, a->dst->type);
   case WS_S_PRODUCT:
     if (a->by == WS_BY_WGMMA) return wgmma_reason(sc, c->p, a);
-    if (a->by == WS_BY_TCGEN05) return tcgen05_reason(a);
+    if (a->by == WS_BY_TCGEN05) return tcgen05_reason(c->p, a);
     return a->a_mem && a->a_mem->transposed ? "a transposed left operand" : NULL;
-  case WS_S_LOAD: return a->from->space != WS_GLOBAL ? "a copy into the other CTA" : a->from->transposed || a->to->transposed ? "a transposing load" : NULL;
-  case WS_S_STORE: case WS_S_WRITE: return a->to->transposed || (a->from && a->from->transposed) ? "a transposing store" : NULL;
+  case WS_S_LOAD:
+    if (a->from->space != WS_GLOBAL) return "a copy into the other CTA";
+    if (a->by == WS_BY_CP_ASYNC && ends_anywhere(a->from) && a->from->tensor->type != WS_F32) return "a load of 16-bit rows that end anywhere: cp.async moves 4 bytes at least";
+    return a->from->transposed || a->to->transposed ? "a transposing load" : NULL;
+  case WS_S_STORE: case WS_S_WRITE:
+    if (a->kind == WS_S_STORE && ends_anywhere(a->to)) return "a store of rows that end anywhere";
+    return a->to->transposed || (a->from && a->from->transposed) ? "a transposing store" : NULL;
   default: return NULL;
   }
 }
@@ -207,26 +241,32 @@ static const char *act_reason(const struct scan *c, const struct ws_act *a) {
 /* Does the statement read or write tensor memory? */
 static bool tmem(const struct ws_act *a) { return (a->to && a->to->space == WS_TMEM) || (a->value && ws_reads_tmem(a->value)); }
 
-static const char *option_reason(const struct ws_act *a) {
-  if (a->opt.chunk && !tmem(a)) return "`chunk`";
-  return a->opt.l2 ? "`l2`" : NULL;
+/* Columns that an instruction moves between shared or global memory and an accumulator: two a lane, or an operand of 16. */
+static int columns_moved(const struct ws_act *a) {
+  const struct ws_node *x = a->kind == WS_S_ASSIGN ? a->value : NULL;
+  return x && x->kind == WS_N_READ && x->layout == WS_L_A ? 16 : 8;
+}
+
+static const char *option_reason(const struct scan *c, const struct ws_act *a) {
+  if (!a->opt.chunk || tmem(a) || a->opt.chunk == columns_moved(a)) return NULL;
+  return ws_fmt(c->s->arena, "`chunk=%d` where an instruction moves %d columns", a->opt.chunk, columns_moved(a));
 }
 
 /* Registers go to memory from accumulators. */
 static void check_layout(struct scan *c, const struct ws_act *a) {
-  if ((a->kind != WS_S_STORE && a->kind != WS_S_WRITE) || !a->value || a->value->kind == WS_N_CONST) return;
+  if ((a->kind != WS_S_STORE && a->kind != WS_S_WRITE && a->kind != WS_S_REDUCE) || !a->value || a->value->kind == WS_N_CONST) return;
   enum ws_layout l = a->value->layout;
   if (a->value->rows == 1 && a->value->cols > 1) refuse(c, a->value->pos, "moving a column vector to memory");
-  if (a->value->cols == 1 && a->value->rows > 1 && a->value->type != WS_F32) refuse(c, a->value->pos, "moving a row vector of 16 bits to memory");
+  if (a->kind == WS_S_WRITE && a->value->cols == 1 && a->value->rows > 1 && a->value->type != WS_F32)
+    refuse(c, a->value->pos, "writing a row vector of 16 bits to shared memory, from where it cannot be stored");
   if (l != WS_L_ACC && l != WS_L_COPY && l != WS_L_LANE) refuse(c, a->value->pos, ws_fmt(c->s->arena, "moving layout `%s` to memory", ws_layout_name(l)));
 }
 
 static void check_act(void *ctx, struct ws_act *a) {
   struct scan *c = ctx;
-  const char *why = act_reason(c, a), *option = option_reason(a);
+  const char *why = act_reason(c, a), *option = option_reason(c, a);
   if (why) refuse(c, a->src->pos, why);
   if (option) refuse(c, a->src->pos, option);
-  if (a->kind == WS_S_FOR && !a->iter->list && c->work_loops++) refuse(c, a->src->pos, "a second loop over `work`");
   if (!why && split_units(a)) refuse(c, a->src->pos, "a copy of rows that are no whole units of 16 bytes");
   if (a->kind == WS_S_PRODUCT && half_step(a->a_mem, false)) refuse(c, a->a_mem->pos, "a product over a part that is no multiple of 16");
   if (a->kind == WS_S_PRODUCT && a->b_mem && half_step(a->b_mem, !a->b_mem->transposed))
@@ -283,7 +323,7 @@ bool ws_lower_supports(struct ws_schedule *s) {
   check_roles(&c);
   check_buffers(&c);
   for (int i = 0; i < s->nprograms; i++) {
-    c.p = &s->programs[i], c.work_loops = 0;
+    c.p = &s->programs[i];
     ws_each_act(s->programs[i].body, check_act, &c);
     check_next(&c, s->programs[i].body, NULL);
     check_vars(&c);

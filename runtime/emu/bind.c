@@ -345,6 +345,8 @@ static void bind_vector(struct decoder *d, struct instance *s, struct binder *r,
     uint8_t bytes;
     if (r->nx == MOST_X) ws_emu_decode_error(d, BAD, "too many vector elements");
     if (pl->accumulators && r->b.u->row->family == FAM_TENSOR && e[i].kind != OPD_REG) ws_emu_decode_error(d, BAD, "every element must be a register");
+    for (int k = 0; k < i && pl->accumulators && pl->written; k++) /* the assembler drops the whole load then */
+      if (e[k].kind == OPD_REG && e[i].kind == OPD_REG && e[k].reg == e[i].reg) ws_emu_decode_error(d, BAD, "a register is named twice in the result");
     r->x[r->nx++] = pl->written ? dest(d, s, &e[i], type, pl->wide_ok, &bytes) : source(d, s, &e[i], type, pl->wide_ok, &bytes);
     if (i && bytes != r->b.in->w) ws_emu_decode_error(d, BAD, "the registers of a vector must have the same width");
     r->b.in->w = bytes;

@@ -46,11 +46,14 @@ struct cluster {
   uint64_t random;                 /* state of the random schedule */
   uint64_t events, seen_events;    /* changes that a waiting warp might have waited for */
   uint32_t idle;                   /* rounds of failed waits without one */
+  uint32_t tc_tick;                /* events in tensor memory: tensor_race.c */
   struct cta *faulted;             /* the first CTA with a fault */
   struct cluster *next;
 };
 enum cluster_event { CLUSTER_DONE, CLUSTER_PAUSED, CLUSTER_FAULT };
 struct cluster *ws_emu_cluster_new(struct grid *g, uint64_t number, struct fault *fault);
+/* The first CTA of the grid's cluster `number`. */
+void ws_emu_cluster_id(const struct emu_launch *l, uint64_t number, uint32_t id[3]);
 void ws_emu_cluster_free(struct cluster *cl);
 enum cluster_event ws_emu_cluster_run(struct cluster *cl);
 /* barrier.cluster.arrive and .wait by a whole warp. */

@@ -100,7 +100,7 @@ static void reduce(struct warp *w, const struct inst *in) {
   uint32_t *d = SLOT(uint32_t, 0), clear = in->w & RED_ABS ? 0x7fffffffu : UINT32_MAX;
   for (uint32_t r = 0; r < in->n; r++) {
     const uint32_t *s = ws_emu_slot(w, in->x[r]);
-    for (uint32_t i = 0; i < LANES; i++) d[i] = r ? reduced(d[i], s[i] & clear, in->w) : in->n > 1 ? s[i] & clear : reduced(s[i] & clear, s[i] & clear, in->w);
+    for (uint32_t i = 0; i < LANES; i++) d[i] = r ? reduced(d[i], s[i] & clear, in->w) : s[i] & clear;
   }
 }
 
@@ -143,6 +143,7 @@ HANDLER(ld) {
     uint32_t *d = ws_emu_slot(w, r < in->n ? in->x[r] : in->o[0]);
     for (uint32_t i = 0; i < LANES; i++) d[i] = TC_POISON;
   }
+  ws_emu_ld_enter(w, in);
   return ws_emu_tc_move(w, m);
 }
 HANDLER(st) {
@@ -159,7 +160,14 @@ HANDLER(st) {
 }
 HANDLER(wait_ld) { return ws_emu_tc_wait(w, false); }
 HANDLER(wait_st) { return ws_emu_tc_wait(w, true); }
-HANDLER(fence) { return EV_NEXT; }
+HANDLER(fence_before) {
+  ws_emu_tc_fence(w, false);
+  return EV_NEXT;
+}
+HANDLER(fence_after) {
+  ws_emu_tc_fence(w, true);
+  return EV_NEXT;
+}
 
 /* ---- commit: o[0] the mbarrier, o[1] a mask of CTAs ---- */
 static int commit_one(struct who who, uint64_t a, enum ptx_space space) {
@@ -189,14 +197,6 @@ HANDLER(commit_cluster) { return commit(w, in, SP_CLUSTER); }
 HANDLER(commit_generic) { return commit(w, in, SP_GENERIC); }
 
 /* ---- forms ---- */
-/* PTX ISA leaves a register that is named twice open; the assembler then drops the whole load. */
-static bool repeats(const struct inst *in) {
-  for (uint32_t i = 0; i < in->n; i++)
-    for (uint32_t k = 0; k < i; k++)
-      if (in->x[i] == in->x[k]) return true;
-  return in->w && in->n == 1; /* and .x1 has nothing to reduce */
-}
-
 static emu_fn *move_form(struct bind *b, bool load) {
   static const char *const shapes[] = {[S_32X32] = ".32x32b", [S_16X64] = ".16x64b", [S_16X128] = ".16x128b", [S_16X256] = ".16x256b", [S_16X32X2] = ".16x32bx2"};
   const struct isa_use *u = b->u;
@@ -210,7 +210,7 @@ static emu_fn *move_form(struct bind *b, bool load) {
   if (ws_emu_has(u, ".red"))
     in->w = (uint8_t)((ws_emu_has(u, ".max") ? RED_MAX : 0) | (ws_emu_has(u, ".abs") ? RED_ABS : 0) | (ws_emu_has(u, ".NaN") ? RED_NAN : 0) |
                       (ws_emu_has(u, ".f32") ? RED_F32 : 0) | (ws_emu_has(u, ".s32") ? RED_S32 : 0) | 32);
-  return load && repeats(in) ? NULL : load ? ld : st;
+  return in->w && in->n == 1 ? NULL : load ? ld : st; /* ld.red.x1 has nothing to reduce */
 }
 
 emu_fn *LEVELLED(ws_emu_resolve_tensor)(struct bind *b) {
@@ -225,5 +225,5 @@ emu_fn *LEVELLED(ws_emu_resolve_tensor)(struct bind *b) {
   if (ws_emu_has(u, ".dealloc")) return dealloc;
   if (ws_emu_has(u, ".relinquish_alloc_permit")) return relinquish;
   if (ws_emu_has(u, ".commit")) return b->space == SP_CLUSTER ? commit_cluster : commit_generic;
-  return fence;
+  return ws_emu_has(u, ".fence::after_thread_sync") ? fence_after : fence_before;
 }

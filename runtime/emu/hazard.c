@@ -1,4 +1,4 @@
-/* Registers of wgmma in flight (hazard.h). */
+/* Registers of wgmma and tcgen05.ld in flight (hazard.h). */
 #include "hazard.h"
 #include "warpgroup.h"
 #include "../src/cuda_abi.h"
@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum { UNIT = 6 }; /* a register starts at a multiple of 64 bytes of the file */
-enum { FREE, IN_D, IN_A };
+enum { FREE, IN_D, IN_A, IN_LD };
 struct reg_state {
   uint32_t used_by, group; /* the instruction in flight, its group */
   uint32_t touched_by, epoch; /* the last other access, and after how many fences */
@@ -23,6 +23,8 @@ static uint32_t registers_of(const struct inst *in) { /* of D and A, in in->x */
   struct wg_form f = ws_emu_wg_form(in);
   return f.regs + (f.flags & WG_A_REGISTERS ? 4u : 0);
 }
+/* tcgen05.ld and .ld.red: in->n registers and, when it reduces, o[0]. */
+static bool is_load(const struct kernel *k, size_t i) { return k->src[i].row->family == FAM_TENSOR && !strncmp(k->src[i].row->operands, "=b{D}", 5); }
 static bool is_mma(const struct kernel *k, size_t i) { return k->src[i].row->family == FAM_WGMMA && *k->src[i].row->operands == '='; }
 
 void ws_emu_mark_wgmma(struct kernel *k, const uint32_t (*uses)[2], size_t nuses) {
@@ -31,6 +33,11 @@ void ws_emu_mark_wgmma(struct kernel *k, const uint32_t (*uses)[2], size_t nuses
   memset(is_wg, 0, (k->reg_bytes >> UNIT) + 1);
   for (size_t i = 0; i < k->n; i++) {
     k->async_proxy |= (k->src[i].row->effects & E_PROXY) != 0;
+    if (is_load(k, i)) {
+      any = true;
+      for (uint32_t r = 0; r < k->code[i].n; r++) is_wg[k->code[i].x[r] >> UNIT] = 1;
+      if (k->code[i].w) is_wg[k->code[i].o[0] >> UNIT] = 1;
+    }
     if (!is_mma(k, i)) continue;
     any = true;
     for (uint32_t r = 0; r < registers_of(&k->code[i]); r++) is_wg[k->code[i].x[r] >> UNIT] = 1;
@@ -72,6 +79,8 @@ int ws_emu_wg_touch(struct warp *w, const struct inst *in) {
     struct reg_state *r = &f->r[k->touches[i] >> 1 >> UNIT];
     bool written = k->touches[i] & 1;
     if (r->in == IN_D) return hazard(w, in, r->used_by, written ? "writes" : "reads", "an accumulator that no wgmma.wait_group has waited for");
+    if (r->in == IN_LD && !w->cta->grid->l->options.no_race)
+      return hazard(w, in, r->used_by, written ? "writes" : "reads", "a register of a load that no tcgen05.wait::ld has waited for");
     if (r->in == IN_A && written) return hazard(w, in, r->used_by, "writes", "a register of A that no wgmma.wait_group has waited for");
     r->touched_by = pc;
     r->epoch = f->epoch + 1;
@@ -126,6 +135,17 @@ void ws_emu_wg_leave(struct warp *w, uint32_t before) {
     f->any |= r->in != FREE;
   }
 }
+
+static void set_load(struct warp *w, const struct inst *in, uint8_t state) {
+  struct flight *f = flight_of(w);
+  for (uint32_t i = 0; f && i < (uint32_t)in->n + (in->w != 0); i++) {
+    struct reg_state *r = &f->r[(i < in->n ? in->x[i] : in->o[0]) >> UNIT];
+    r->in = state;
+    r->used_by = (uint32_t)(in - w->cta->k->code);
+  }
+}
+void ws_emu_ld_enter(struct warp *w, const struct inst *in) { set_load(w, in, IN_LD); } /* without memory: not looked for */
+void ws_emu_ld_leave(struct warp *w, const struct inst *in) { set_load(w, in, FREE); }
 
 void ws_emu_wg_fence(struct warp *w) {
   if (flight_of(w)) w->flight->epoch++;

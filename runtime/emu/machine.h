@@ -137,7 +137,8 @@ struct warp {
   uint64_t wg_issued;       /* wgmma operations */
   uint32_t wg_groups, wg_before; /* groups committed; those below are waited for */
   uint32_t registers, wanted_registers; /* setmaxnreg: of each thread */
-  struct tc_move *moves;    /* tensor.h: loads and stores that are not performed yet */
+  struct tc_move *moves;    /* tensor.h: loads and stores that it has not waited for */
+  uint32_t tc_before, tc_after; /* the cluster's tick at its last tcgen05.fence of either kind */
   struct warp_stats stats;
 };
 
@@ -205,6 +206,8 @@ struct grid {
   struct grid_run *run;
 };
 
+/* Takes a cluster of the grid that has not started, so that it never will; false: there is none. */
+bool ws_emu_grid_cancel(struct grid *g, uint64_t *number);
 /* Runs a grid to its end or first fault. Adds to *total, and the seconds that workers spent to *core_seconds. */
 int ws_emu_run_grid(const struct emu_launch *l, struct warp_stats *total, double *core_seconds, struct fault *fault);
 

@@ -42,10 +42,11 @@ static struct cta *peer_of(const struct cta *c) {
   return rank < c->cluster->n ? c->cluster->cta[rank] : NULL;
 }
 
-/* The first unit of a run that is free in all of `used`, or TC_UNITS. Under the random schedule any such run. */
+/* The first unit of a run that is free in all of `used`, or TC_UNITS. Under the random schedule any such run. Runs begin at multiples
+ * of their size, so that allocations which do not grow never leave gaps. */
 static uint32_t find_run(struct cluster *cl, uint32_t used, uint32_t units) {
   uint32_t fits[TC_UNITS], n = 0;
-  for (uint32_t i = 0; i + units <= TC_UNITS; i++)
+  for (uint32_t i = 0; i + units <= TC_UNITS; i += units)
     if (!(used & units_mask(i, units))) fits[n++] = i;
   if (!n) return TC_UNITS;
   return options(cl)->schedule == SCHED_RANDOM ? fits[ws_emu_random(cl, n)] : fits[0];
@@ -57,6 +58,7 @@ static void take(struct warp *w, const struct tc_want *want, uint32_t unit) {
   uint32_t units = want->columns / TC_UNIT, address = unit * TC_UNIT;
   t->claim[unit] = (struct tc_claim){(uint8_t)units, w->waits, w->index};
   t->used |= units_mask(unit, units);
+  memset(&t->column[address], 0, want->columns * sizeof *t->column);
   for (uint32_t col = address; col < address + want->columns; col++)
     for (uint32_t l = 0; l < TC_LANES; l++) t->word[col][l] = TC_POISON;
   memcpy(c->shared + want->at, &address, sizeof address);
@@ -155,7 +157,9 @@ static int idle_columns(struct who who, struct cta *c, uint32_t at, uint32_t n, 
       return BAD(who, "%s columns that warp %u accesses without a tcgen05.wait::%s since, %s", what, i, m->store ? "st" : "ld", where);
     }
   for (const struct tc_op *op = c->tensor->first; op; op = op->next) {
-    if (op->kind == TC_COMMIT || (op->d & 0xffff) < at || (op->d & 0xffff) >= at + n) continue;
+    bool uses = false;
+    for (uint32_t i = 0; i < op->spans; i++) uses |= op->span[i].column < at + n && at < op->span[i].column + op->span[i].columns;
+    if (!uses) continue;
     ws_emu_where(c->k, op->who.in, where, sizeof where);
     return BAD(who, "%s columns of an operation whose completion nobody has waited for, %s", what, where);
   }
@@ -209,6 +213,10 @@ static struct tc_op **next_op(struct cta *c, const struct tc_op *like, uint64_t 
 static int perform(struct cta *c, struct tc_op **at) {
   struct tc_op *op = *at;
   int ev = op->run(op);
+  if (op->spans) {
+    ws_emu_tc_performed(op, c);
+    if (op->pair) ws_emu_tc_performed(op, c->cluster->cta[c->rank ^ 1]);
+  }
   c->cluster->events++;
   if (c->tensor->first != op) op->who.w->stats.reordered++;
   *at = op->next;
@@ -292,16 +300,14 @@ int ws_emu_tc_commit(const struct tc_op *like) {
 int ws_emu_tc_move(struct warp *w, struct tc_move *m) {
   struct cluster *cl = w->cta->cluster;
   uint8_t when = options(cl)->schedule;
-  if (when == SCHED_EARLY || (when == SCHED_RANDOM && ws_emu_random(cl, 2))) {
-    m->run(w, m);
-    free(m);
-    return EV_NEXT;
-  }
+  int ev = ws_emu_tc_race_move(w, m);
+  m->done = ev == EV_NEXT && (when == SCHED_EARLY || (when == SCHED_RANDOM && ws_emu_random(cl, 2)));
+  if (m->done) m->run(w, m);
   struct tc_move **at = &w->moves;
   while (*at) at = &(*at)->next;
   m->next = NULL;
   *at = m;
-  return EV_NEXT;
+  return ev;
 }
 
 int ws_emu_tc_wait(struct warp *w, bool store) {
@@ -311,7 +317,9 @@ int ws_emu_tc_wait(struct warp *w, bool store) {
       at = &m->next;
       continue;
     }
-    m->run(w, m);
+    if (!m->done) m->run(w, m);
+    if (!m->store) ws_emu_ld_leave(w, m->in);
+    ws_emu_tc_moved(w, m);
     *at = m->next;
     free(m);
   }
