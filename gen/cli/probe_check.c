@@ -23,11 +23,11 @@ struct trial {
 /* ---- numbers ---- */
 
 static uint16_t half_of(bool bf16, unsigned byte) { /* 0 .. 255, exactly */
-  int exponent = 0;
+  unsigned exponent = 0, bias = bf16 ? 127 : 15, digits = bf16 ? 7 : 10;
   if (!byte) return 0;
   while (byte >> (exponent + 1)) exponent++;
-  unsigned fraction = byte - (1u << exponent);
-  return bf16 ? (uint16_t)((unsigned)(127 + exponent) << 7 | fraction << 7 >> exponent) : (uint16_t)((unsigned)(15 + exponent) << 10 | fraction << 10 >> exponent);
+  unsigned fraction = (byte - (1u << exponent)) << digits >> exponent;
+  return (uint16_t)((bias + exponent) << digits | fraction);
 }
 
 static void number(struct trial *t, int pass) {
