@@ -23,11 +23,11 @@ struct trial {
 /* ---- numbers ---- */
 
 static uint16_t half_of(bool bf16, unsigned byte) { /* 0 .. 255, exactly */
-  int exponent = 0;
+  unsigned exponent = 0, bias = bf16 ? 127 : 15, digits = bf16 ? 7 : 10;
   if (!byte) return 0;
   while (byte >> (exponent + 1)) exponent++;
-  unsigned fraction = byte - (1u << exponent);
-  return bf16 ? (uint16_t)((unsigned)(127 + exponent) << 7 | fraction << 7 >> exponent) : (uint16_t)((unsigned)(15 + exponent) << 10 | fraction << 10 >> exponent);
+  unsigned fraction = (byte - (1u << exponent)) << digits >> exponent;
+  return (uint16_t)((bias + exponent) << digits | fraction);
 }
 
 static void number(struct trial *t, int pass) {
@@ -139,11 +139,13 @@ static int report(const struct trial *t) {
   return t->wrong ? WS_CLI_REJECTED : WS_CLI_OK;
 }
 
-static int check_one(struct ws_schedule *s, const struct ws_templates *templates, struct ws_device *device, const struct ws_probe_request *q, bool may_skip) {
+static int check_one(struct ws_cli_unit *u, struct ws_schedule *s, const struct ws_templates *templates, struct ws_device *device,
+                     const struct ws_probe_request *q, bool may_skip) {
   struct ws_error_info err;
   struct trial t = {.device = device, .s = s, .q = q};
   const char *why = NULL;
   t.k = ws_probe_kernel(s, templates, q, &why);
+  if (!t.k && u->diags.errors) return ws_cli_fail(WS_CLI_REJECTED, "--buffer %s: %s", q->buffer, why);
   if (!t.k && may_skip) return printf("skip  %s: %s\n", q->buffer, why), WS_CLI_OK;
   if (!t.k) return ws_cli_fail(WS_CLI_USAGE, "--buffer %s: %s", q->buffer, why);
   int code = ws_kernel_load_text(device, t.k->ptx, t.k->length, &t.kernel, &err) ? ws_cli_runtime_fail(&err) : with_memory(&t);
@@ -155,15 +157,15 @@ static int check_one(struct ws_schedule *s, const struct ws_templates *templates
 static int check_all(struct ws_cli_unit *u, struct ws_schedule *s, struct ws_device *device, const struct ws_cli_probe_options *o) {
   if (setjmp(u->arena.oom)) return ws_cli_fail(WS_CLI_INTERNAL, "out of memory");
   const struct ws_templates *templates = ws_templates_load(o->spec.templates, &u->arena, &u->diags);
-  if (!templates) return ws_cli_fail(WS_CLI_REJECTED, "the templates in %s cannot be used; see `warpscore check --templates`", o->spec.templates ? o->spec.templates : "the program");
-  if (o->request.buffer) return check_one(s, templates, device, &o->request, false);
+  if (!templates) return WS_CLI_REJECTED;
+  if (o->request.buffer) return check_one(u, s, templates, device, &o->request, false);
   for (int i = 0, worst = WS_CLI_OK;; i++) {
     struct ws_probe_request q = o->request;
     q.buffer = ws_probe_buffer_name(s, i);
     if (!q.buffer) return worst;
-    int code = check_one(s, templates, device, &q, true);
+    int code = check_one(u, s, templates, device, &q, true);
     if (code > worst) worst = code;
-    if (code > WS_CLI_REJECTED) return code;
+    if (code > WS_CLI_REJECTED || u->diags.errors) return code;
   }
 }
 
@@ -171,6 +173,9 @@ int ws_cli_probe_check(struct ws_cli_unit *u, struct ws_schedule *s, const struc
   struct ws_device *device = NULL;
   int code = ws_cli_open_device(o->device, NULL, &device);
   if (code == WS_CLI_OK) code = check_all(u, s, device, o);
+  char *said = u->diags.errors ? ws_cli_diagnostics(u, o->spec.json) : NULL; /* of templates */
+  if (said) fputs(said, stderr);
+  free(said);
   ws_device_close(device);
   return code;
 }

@@ -48,7 +48,7 @@ static void by_tma(struct maker *m) {
   for (int r = 0; r < m->k->rows; r += m->box_rows)
     for (int c = 0; c < m->k->cols; c += m->box_cols) {
       long at = m->k->base + ws_smem_unit(&b->layout, r, (long)c * m->k->bits / 128);
-      EMIT(m, "tma_load", dims, "%smem", num(m, at), map, ws_fmt(m->p->a, "%d, %d", c, r), bar, zero);
+      EMIT(m, "tma_load", dims, "%smem", num(m, at), map, ws_fmt(m->p->a, "%d, %d", c, r), bar, zero, "", "");
     }
   EMIT(m, "label", skip);
   EMIT(m, "mbarrier_wait", ws_ptx_label(&m->px, "arrived"), pred(m), bar, zero, "0");
@@ -236,6 +236,7 @@ struct ws_probe_kernel *ws_probe_kernel(struct ws_schedule *s, const struct ws_t
   ws_ptx_init(&m.px, s->arena, s->diags, t);
   m.px.version = s->arch == 80 ? 70 : s->arch == 90 ? 80 : s->arch == 100 ? 86 : 88;
   struct ws_buf code = {.arena = s->arena}, out = {.arena = s->arena};
+  size_t before = s->diags->errors;
   body(&m, &code);
   const char *map[] = {".align 64 .b8 tile_map[128],", ".u64 tile_data,", ".u64 ones_data,", ".u64 dump_data,", ".u64 result_data"};
   struct ws_list lists[] = {{.n = m.k->tma ? 5 : 4, .fields = 1, .cell = m.k->tma ? map : map + 1}, ws_ptx_reg_lines(&m.px)};
@@ -243,6 +244,7 @@ struct ws_probe_kernel *ws_probe_kernel(struct ws_schedule *s, const struct ws_t
   const char *args[] = {manifest(&m), ws_fmt(s->arena, "// where the elements of %s lie", p.buffer->name), ws_fmt(s->arena, "%d.%d", m.px.version / 10, m.px.version % 10),
                         s->target, "probe", "probe", num(&m, THREADS), "1", "", code.s};
   ws_ptx_op_list(&m.px, "module", args, sizeof args / sizeof *args, lists, 2);
+  if (s->diags->errors > before) return *why = "its kernel cannot be written with these templates", NULL;
   m.k->ptx = out.s, m.k->length = out.n;
   return m.k;
 }

@@ -87,6 +87,9 @@ static void product(const struct probe *p, const struct product *x, struct ws_bu
                 x->steps > 1 ? "s" : "");
   ws_buf_printf(o, "  descriptor of step 0: 0x%08X%08X\n", w.high, w.low);
   fields(p, w, o);
+  const struct ws_handle *h = x->o.mem->handle;
+  if (h && (h->rows != p->rows || h->cols != p->cols)) /* not the table's shape */
+    ws_buf_printf(o, "    the slot is used as [%d, %d]: its panels are %ld bytes apart there\n", h->rows, h->cols, ws_mem_layout(x->o.mem).panel_bytes);
   if (x->a && x->prog->role->warps > 4)
     ws_buf_printf(o, "    warpgroup g of the role: start + 0x%04lX g\n", 64L * p->buffer->layout.pitch / 16);
   ws_buf_puts(o, "  start of step");
