@@ -19,6 +19,12 @@ static void copy_smem(struct lower *l, struct copy_map *m, const char *unit) {
   const struct ws_smem_layout *lay = &m->layout;
   const char **at = ws_ptx_temps(&l->px, WS_REG_B32, ws_fmt(l->arena, "%s_smem", m->name), (size_t)lay->mask + 1), *row = ws_lower_temp(l, WS_REG_B32);
   OP(l, "copy_smem", at[0], m->row, ws_lower_int(l, lay->pitch), unit, row);
+  if (lay->panel_units && m->units > lay->panel_units) { /* a row goes on in the next panel */
+    const char *panel = ws_lower_temp(l, WS_REG_B32), *wide = ws_lower_int(l, lay->panel_units);
+    OP(l, "div_s32", panel, unit, wide);
+    OP(l, "rem_s32", unit, unit, wide);
+    OP(l, "mad_s32", at[0], panel, ws_lower_int(l, lay->panel_bytes), at[0]);
+  }
   if (lay->mask) OP(l, "swizzle", unit, row, ws_lower_int(l, lay->shift), ws_lower_int(l, lay->mask));
   OP(l, "add_unit", at[0], unit);
   m->smem[0] = at[0];
@@ -206,6 +212,19 @@ static const char *pass_guard(struct lower *l, const struct copy_map *map, int p
   return p;
 }
 
+/* `l2=...`: a policy for the L2 cache, made once a program. */
+struct l2_hint ws_lower_l2(struct lower *l, const struct ws_act *a) {
+  if (!a->opt.l2 || !strcmp(a->opt.l2, "evict_normal")) return (struct l2_hint){"", ""};
+  const char **reg = &l->l2[strcmp(a->opt.l2, "evict_first") != 0];
+  if (!*reg) {
+    *reg = ws_lower_named(l, WS_REG_B64, "l2_%s", a->opt.l2);
+    struct ws_buf *old = ws_lower_hoist(l, l->start);
+    OP(l, "l2_policy", *reg, a->opt.l2);
+    ws_lower_restore(l, old);
+  }
+  return (struct l2_hint){".L2::cache_hint", ws_fmt(l->arena, ", %s", *reg)};
+}
+
 void ws_lower_load(struct lower *l, struct ws_act *a) {
   const struct ws_mem *from = a->from, *to = a->to;
   if (!part_is_plain(l, to)) return;
@@ -221,13 +240,14 @@ void ws_lower_load(struct lower *l, struct ws_act *a) {
   if (map->clip == map->row && whole_block(l, from)) ws_lower_note(l, "no row check: only the block at the end of %s can reach past it", from->tensor->name);
   const char *address = tile_address(l, from, p), *left = map->clip == map->row && whole_block(l, from) ? NULL : rows_left(l, from, map->clip);
   struct smem_side s = smem_side(l, to, map);
+  struct l2_hint l2 = ws_lower_l2(l, a);
   for (int k = 0; k < map->passes; k++) {
     const char *imm, *reg = smem_pass(l, &s, map, k, &imm), *guard = pass_guard(l, map, k);
     const char *off = guard ? ws_fmt(l->arena, "@!%s ", guard) : "";
     if (left)
-      OP(l, "cp_async_clipped", off, reg, imm, address, left, ws_lower_int(l, k * map->rows_pass), ws_lower_temp(l, WS_REG_PRED), ws_lower_temp(l, WS_REG_B32));
+      OP(l, "cp_async_clipped", off, reg, imm, address, left, ws_lower_int(l, k * map->rows_pass), ws_lower_temp(l, WS_REG_PRED), ws_lower_temp(l, WS_REG_B32), l2.form, l2.policy);
     else
-      OP(l, "cp_async", off, reg, imm, address);
+      OP(l, "cp_async", off, reg, imm, address, l2.form, l2.policy);
     if (k + 1 < map->passes) OP(l, "add_s64", address, address, p->pass);
   }
   if (skip) OP(l, "label", skip);
@@ -235,7 +255,8 @@ void ws_lower_load(struct lower *l, struct ws_act *a) {
 
 /* --- stores --- */
 
-static void store_smem(struct lower *l, struct ws_act *a) {
+/* From shared to global memory in units of 16 bytes: `move` stores or adds one. */
+static void from_smem(struct lower *l, struct ws_act *a, const char *move) {
   const struct ws_mem *from = a->from, *to = a->to;
   if (!part_is_plain(l, from)) return;
   struct copy_map *map = copy_map(l, from->buffer->name, from->rows, from->cols, from->buffer->type, &from->buffer->layout, false, ws_lower_in_loop(l, to->tensor, NULL), a->src->pos);
@@ -247,33 +268,44 @@ static void store_smem(struct lower *l, struct ws_act *a) {
     const char *imm, *reg = smem_pass(l, &s, map, k, &imm), *guard = pass_guard(l, map, k), *in = ws_lower_temp(l, WS_REG_PRED);
     OP(l, "row_exists", in, left, ws_lower_int(l, k * map->rows_pass));
     if (guard) OP(l, "and_not_pred", in, in, guard);
-    OP(l, "store_unit", in, v[0], v[1], v[2], v[3], reg, imm, address);
+    OP(l, move, in, v[0], v[1], v[2], v[3], reg, imm, address);
     if (k + 1 < map->passes) OP(l, "add_s64", address, address, p->pass);
   }
 }
 
-/* The bits of a constant in an element type, filling a 32-bit register. */
-static unsigned pattern(double v, enum ws_type t) {
+/* The bits of a constant in an element type, filling a 32-bit register. False: it is not exact there. */
+static bool pattern(double v, enum ws_type t, unsigned *bits) {
   float f = (float)v;
-  unsigned bits;
-  memcpy(&bits, &f, 4);
-  if (t == WS_BF16) return (bits >> 16) * 0x10001u;
-  if (t == WS_F16) return v == 0 ? 0 : isinf(v) ? (v < 0 ? 0xFC00FC00u : 0x7C007C00u) : 0xFFFFFFFFu;
-  return bits;
+  memcpy(bits, &f, 4);
+  if (t == WS_F32) return true;
+  if (t == WS_BF16) {
+    bool exact = (double)f == v && !(*bits & 0xFFFF);
+    *bits = (*bits >> 16) * 0x10001u;
+    return exact;
+  }
+  int e;
+  double m = frexp(fabs(v), &e); /* 0.5 <= m < 1; f16 has 11 bits, from 2^-24 on, below 2^16 */
+  unsigned sign = v < 0 ? 0x8000 : 0, h = isinf(v) ? 0x7C00 : 0;
+  bool exact = true;
+  if (v != 0 && !isinf(v)) {
+    int digits = e < -13 ? e + 24 : 11;
+    double whole = digits > 0 ? ldexp(m, digits) : 0.5;
+    exact = whole == floor(whole) && e <= 16;
+    if (exact) h = e < -13 ? (unsigned)whole : (unsigned)(e + 14) << 10 | ((unsigned)whole & 0x3FF);
+  }
+  *bits = (sign | h) * 0x10001u;
+  return exact;
 }
 
 static void store_const(struct lower *l, struct ws_act *a) {
   const struct ws_mem *to = a->to;
   enum ws_type t = to->tensor->type;
-  double v = a->value->value;
-  float rounded = (float)v;
-  unsigned low;
-  memcpy(&low, &rounded, 4);
-  if ((t == WS_BF16 && (low & 0xFFFF)) || (t == WS_F16 && v != 0 && !isinf(v))) {
+  unsigned word;
+  if (!pattern(a->value->value, t, &word)) {
     ws_error(l->diags, a->value->pos, "not-lowered", "this constant is not exact in %s", ws_type_name(t));
     return;
   }
-  const char *bits = ws_fmt(l->arena, "0x%08X", pattern(v, t));
+  const char *bits = ws_fmt(l->arena, "0x%08X", word);
   bool vector = to->cols == 1, everywhere = ws_lower_in_loop(l, to->tensor, NULL);
   struct ws_smem_layout plain = {.pitch = vector ? 16 : to->cols * (int)ws_type_bits(t) / 8};
   struct copy_map *map = vector ? copy_map(l, to->tensor->name, to->rows, 4, WS_F32, &plain, false, everywhere, a->src->pos)
@@ -284,7 +316,10 @@ static void store_const(struct lower *l, struct ws_act *a) {
     const char *in = ws_lower_temp(l, WS_REG_PRED), *guard = pass_guard(l, map, k);
     OP(l, "row_exists", in, left, ws_lower_int(l, k * map->rows_pass));
     if (guard) OP(l, "and_not_pred", in, in, guard);
-    OP(l, vector ? "store_b32" : "store_unit_const", in, address, bits);
+    if (vector && t != WS_F32)
+      OP(l, "store_b16", in, address, ws_fmt(l->arena, "0x%04X", word & 0xFFFF), ws_lower_temp(l, WS_REG_B16));
+    else
+      OP(l, vector ? "store_b32" : "store_unit_const", in, address, bits);
     if (k + 1 < map->passes) OP(l, "add_s64", address, address, p->pass);
   }
 }
@@ -395,7 +430,10 @@ static void store_registers(struct lower *l, struct ws_act *a) {
     OP(l, "row_exists", in, at.rows_left, ws_lower_int(l, r * 8));
     if (!v.nt) {
       OP(l, "and_pred", in, in, "%quad_first");
-      OP(l, "store_f32", in, at.address, v.reg[r]);
+      if (v.packed)
+        OP(l, r % 2 ? "store_high16" : "store_low16", in, at.address, v.reg[r / 2], ws_lower_temp(l, WS_REG_B16), ws_lower_temp(l, WS_REG_B16));
+      else
+        OP(l, "store_f32", in, at.address, v.reg[r]);
     }
     for (int ni = 0; ni < v.nt; ni++) {
       const char *imm = ws_lower_int(l, ni * 8L * bytes);
@@ -409,9 +447,54 @@ static void store_registers(struct lower *l, struct ws_act *a) {
   }
 }
 
+/* --- reductions in global memory, copies between tiles of shared memory --- */
+
+/* Each thread adds what it owns; of a row vector, the first lane of a quad does. */
+static void reduce_registers(struct lower *l, struct ws_act *a) {
+  struct tile v = ws_lower_value(l, a->value);
+  struct acc_access at = ws_acc_access(l, a->to, !v.nt);
+  for (int r = 0; r < v.mt * 2; r++) {
+    const char *in = ws_lower_temp(l, WS_REG_PRED);
+    OP(l, "row_exists", in, at.rows_left, ws_lower_int(l, r * 8));
+    if (!v.nt) {
+      OP(l, "and_pred", in, in, "%quad_first");
+      OP(l, "red_f32", in, at.address, "0", v.reg[r]);
+    }
+    for (int ni = 0; ni < v.nt; ni++)
+      for (int c = 0; c < 2; c++) OP(l, "red_f32", in, at.address, ws_lower_int(l, (ni * 8L + c) * 4), v.reg[(r / 2 * v.nt + ni) * 4 + r % 2 * 2 + c]);
+    if (r + 1 < v.mt * 2) OP(l, "add_s64", at.address, at.address, at.pass);
+  }
+}
+
+void ws_lower_reduction(struct lower *l, struct ws_act *a) {
+  if (a->from)
+    from_smem(l, a, "red_unit");
+  else
+    reduce_registers(l, a);
+}
+
+void ws_lower_copy(struct lower *l, struct ws_act *a) {
+  const struct ws_mem *from = a->from, *to = a->to;
+  if (!part_is_plain(l, from) || !part_is_plain(l, to)) return;
+  bool loop = ws_lower_in_loop(l, NULL, from->buffer) || ws_lower_in_loop(l, NULL, to->buffer);
+  const struct copy_map *f = copy_map(l, from->buffer->name, from->rows, from->cols, from->buffer->type, &from->buffer->layout, false, loop, a->src->pos);
+  const struct copy_map *t = copy_map(l, to->buffer->name, to->rows, to->cols, to->buffer->type, &to->buffer->layout, false, loop, a->src->pos);
+  if (f->rows_pass != t->rows_pass) {
+    ws_error(l->diags, a->src->pos, "not-lowered", "a copy between tiles whose rows lie in different ways: `%s` and `%s`", from->buffer->name, to->buffer->name);
+    return;
+  }
+  struct smem_side x = smem_side(l, from, f), y = smem_side(l, to, t);
+  const char *v[4] = {ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B32)};
+  for (int k = 0; k < f->passes; k++) {
+    const char *here, *there, *source = smem_pass(l, &x, f, k, &here), *target = smem_pass(l, &y, t, k, &there), *guard = pass_guard(l, f, k);
+    OP(l, "copy_unit", guard ? ws_fmt(l->arena, "@!%s ", guard) : "", v[0], v[1], v[2], v[3], source, here, target, there);
+  }
+  ws_lower_proxy_fence(l, to->buffer);
+}
+
 void ws_lower_store(struct lower *l, struct ws_act *a) {
   if (a->from)
-    store_smem(l, a);
+    from_smem(l, a, "store_unit");
   else if (a->value->kind == WS_N_CONST)
     store_const(l, a);
   else
@@ -477,6 +560,21 @@ static void write_f32(struct lower *l, const struct ws_mem *to, const struct til
   }
 }
 
+/* A constant as an accumulator would hold it. */
+static struct tile constant(struct lower *l, struct ws_act *a) {
+  const struct ws_mem *to = a->to;
+  enum ws_type t = to->buffer->type;
+  struct extent x = ws_extent(l, to->rows, to->cols, WS_L_ACC);
+  struct tile v = {.mt = x.mt, .nt = x.nt, .n = t == WS_F32 ? x.n : (x.n + 1) / 2, .packed = t != WS_F32};
+  unsigned word;
+  if (!pattern(a->value->value, t, &word)) ws_error(l->diags, a->value->pos, "not-lowered", "this constant is not exact in %s", ws_type_name(t));
+  const char *r = ws_lower_temp(l, WS_REG_B32);
+  OP(l, "mov_b32", r, ws_fmt(l->arena, "0x%08X", word));
+  v.reg = WS_NEW_N(l->arena, const char *, v.n);
+  for (int i = 0; i < v.n; i++) v.reg[i] = r;
+  return v;
+}
+
 void ws_lower_write(struct lower *l, struct ws_act *a) {
   const struct ws_mem *to = a->to;
   if (to->space == WS_TMEM) {
@@ -485,12 +583,12 @@ void ws_lower_write(struct lower *l, struct ws_act *a) {
     return;
   }
   unsigned bits = ws_type_bits(to->buffer->type);
-  if (to->transposed || a->value->kind == WS_N_CONST || (bits != 16 && bits != 32) || (to->cols > 1 && (to->cols % 8 || !to->buffer->layout.units)) ||
-      (to->cols == 1 && bits == 16)) {
+  if (to->transposed || (bits != 16 && bits != 32) || (to->cols > 1 && (to->cols % 8 || !to->buffer->layout.units)) ||
+      (to->cols == 1 && bits == 16) || (a->value->kind == WS_N_CONST && to->rows % (16 * l->prog->role->warps))) {
     ws_error(l->diags, a->src->pos, "not-lowered", "write: 16-bit and f32 tiles of accumulators and f32 row vectors are lowered for %s", l->s->target);
     return;
   }
-  struct tile v = ws_lower_value(l, a->value);
+  struct tile v = a->value->kind == WS_N_CONST ? constant(l, a) : ws_lower_value(l, a->value);
   if (v.lane)
     write_lanes(l, to, &v);
   else if (bits == 16)

@@ -134,6 +134,7 @@ struct lower {
     const char *reg;
   } *fixed;
   size_t nfixed, fixed_cap;
+  const char *l2[2];               /* policies of this program: evict_first, evict_last */
   struct ready *ready;             /* descriptors built ahead; see tcgen05.c */
   size_t nready, ready_cap;
   const char *lane_first;          /* predicate: lane 0; NULL until it is needed */
@@ -278,8 +279,14 @@ const char *ws_frag_address(struct lower *l, const struct frag_map *f, const cha
 
 /* copy.c */
 void ws_lower_load(struct lower *l, struct ws_act *a);
+struct l2_hint {                   /* what a load says to the L2 cache: "" twice for nothing */
+  const char *form, *policy;
+};
+struct l2_hint ws_lower_l2(struct lower *l, const struct ws_act *a);
 void ws_lower_store(struct lower *l, struct ws_act *a);
 void ws_lower_write(struct lower *l, struct ws_act *a);
+void ws_lower_copy(struct lower *l, struct ws_act *a);
+void ws_lower_reduction(struct lower *l, struct ws_act *a);
 const char *ws_lower_extent(struct lower *l, const char *dim);     /* the run-time extent of a dim */
 const char *ws_outer_index(const char *dim);                       /* the index of the work tile along an outer dim */
 struct acc_access {                /* how this lane's part of an accumulator lies in a tensor */

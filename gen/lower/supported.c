@@ -7,7 +7,6 @@
 struct scan {
   struct ws_schedule *s;
   const struct ws_programm *p;
-  int work_loops;
 };
 
 static void refuse(struct scan *c, struct ws_pos pos, const char *what) {
@@ -121,7 +120,8 @@ static void check_next(struct scan *c, const struct ws_acts *acts, const struct 
 
 /* 16-byte units need whole ones. */
 static bool split_units(const struct ws_act *a) {
-  if (a->kind != WS_S_LOAD && (a->kind != WS_S_STORE || !a->from)) return false;
+  if (a->kind == WS_S_COPY) return (long)a->from->cols * ws_type_bits(a->from->buffer->type) % 128;
+  if (a->kind != WS_S_LOAD && ((a->kind != WS_S_STORE && a->kind != WS_S_REDUCE) || !a->from)) return false;
   const struct ws_mem *g = a->kind == WS_S_LOAD ? a->from : a->to;
   if (!g->tensor) return false; /* from shared memory into the peer's */
   return (long)g->cols * ws_type_bits(g->tensor->type) % 128 || (long)g->col0 * ws_type_bits(g->tensor->type) % 128;
@@ -198,6 +198,13 @@ static const char *tcgen05_reason(const struct ws_programm *p, const struct ws_a
   return ahead_reason(p, a);
 }
 
+static const char *reduce_reason(const struct ws_act *a) {
+  if (a->by == WS_BY_BULK) return "a bulk reduction";
+  if (a->to->transposed || (a->from && a->from->transposed)) return "a transposing reduction";
+  if (a->value && (a->value->kind == WS_N_CONST || a->value->layout == WS_L_LANE)) return "a reduction of this value";
+  return a->to->tensor->type == WS_F32 ? NULL : "a reduction of this type";
+}
+
 static const char *act_reason(const struct scan *c, const struct ws_act *a) {
   const struct ws_schedule *sc = c->s;
   bool hopper = sc->arch >= 90;
@@ -208,8 +215,8 @@ static const char *act_reason(const struct scan *c, const struct ws_act *a) {
   case WS_S_WAIT_PHASE: case WS_S_ARRIVE_EXPECT: case WS_S_INIT: case WS_S_INVAL: case WS_S_FENCE: return "an explicit form";
   case WS_S_ONE_THREAD: return NULL;
   case WS_S_AWAIT: return hopper ? NULL : "`await`: the products of mma.sync are done when the next instruction starts";
-  case WS_S_COPY: return "`copy`";
-  case WS_S_REDUCE: return "`reduce`";
+  case WS_S_COPY: return a->from->transposed || a->to->transposed ? "a transposing copy" : NULL;
+  case WS_S_REDUCE: return reduce_reason(a);
   case WS_S_ASSIGN2: return a->dst->cols % 2 || !starts_at(a->value->mem, 2) ? "tcgen05.ld.red of columns that are no pairs" : NULL;
   case WS_S_ASSIGN: return a->handle || !a->dst_part.given ? NULL : part_reason(&a->dst_part, a->dst->cols, ws_part_cols(&a->dst_part, a->dst->cols), a->dst->layout, a->dst->type);
   case WS_S_PRODUCT:
@@ -225,26 +232,32 @@ static const char *act_reason(const struct scan *c, const struct ws_act *a) {
 /* Does the statement read or write tensor memory? */
 static bool tmem(const struct ws_act *a) { return (a->to && a->to->space == WS_TMEM) || (a->value && ws_reads_tmem(a->value)); }
 
-static const char *option_reason(const struct ws_act *a) {
-  if (a->opt.chunk && !tmem(a)) return "`chunk`";
-  return a->opt.l2 ? "`l2`" : NULL;
+/* Columns that an instruction moves between shared or global memory and an accumulator: two a lane, or an operand of 16. */
+static int columns_moved(const struct ws_act *a) {
+  const struct ws_node *x = a->kind == WS_S_ASSIGN ? a->value : NULL;
+  return x && x->kind == WS_N_READ && x->layout == WS_L_A ? 16 : 8;
+}
+
+static const char *option_reason(const struct scan *c, const struct ws_act *a) {
+  if (!a->opt.chunk || tmem(a) || a->opt.chunk == columns_moved(a)) return NULL;
+  return ws_fmt(c->s->arena, "`chunk=%d` where an instruction moves %d columns", a->opt.chunk, columns_moved(a));
 }
 
 /* Registers go to memory from accumulators. */
 static void check_layout(struct scan *c, const struct ws_act *a) {
-  if ((a->kind != WS_S_STORE && a->kind != WS_S_WRITE) || !a->value || a->value->kind == WS_N_CONST) return;
+  if ((a->kind != WS_S_STORE && a->kind != WS_S_WRITE && a->kind != WS_S_REDUCE) || !a->value || a->value->kind == WS_N_CONST) return;
   enum ws_layout l = a->value->layout;
   if (a->value->rows == 1 && a->value->cols > 1) refuse(c, a->value->pos, "moving a column vector to memory");
-  if (a->value->cols == 1 && a->value->rows > 1 && a->value->type != WS_F32) refuse(c, a->value->pos, "moving a row vector of 16 bits to memory");
+  if (a->kind == WS_S_WRITE && a->value->cols == 1 && a->value->rows > 1 && a->value->type != WS_F32)
+    refuse(c, a->value->pos, "writing a row vector of 16 bits to shared memory, from where it cannot be stored");
   if (l != WS_L_ACC && l != WS_L_COPY && l != WS_L_LANE) refuse(c, a->value->pos, ws_fmt(c->s->arena, "moving layout `%s` to memory", ws_layout_name(l)));
 }
 
 static void check_act(void *ctx, struct ws_act *a) {
   struct scan *c = ctx;
-  const char *why = act_reason(c, a), *option = option_reason(a);
+  const char *why = act_reason(c, a), *option = option_reason(c, a);
   if (why) refuse(c, a->src->pos, why);
   if (option) refuse(c, a->src->pos, option);
-  if (a->kind == WS_S_FOR && !a->iter->list && c->work_loops++) refuse(c, a->src->pos, "a second loop over `work`");
   if (!why && split_units(a)) refuse(c, a->src->pos, "a copy of rows that are no whole units of 16 bytes");
   if (a->kind == WS_S_PRODUCT && half_step(a->a_mem, false)) refuse(c, a->a_mem->pos, "a product over a part that is no multiple of 16");
   if (a->kind == WS_S_PRODUCT && a->b_mem && half_step(a->b_mem, !a->b_mem->transposed))
@@ -301,7 +314,7 @@ bool ws_lower_supports(struct ws_schedule *s) {
   check_roles(&c);
   check_buffers(&c);
   for (int i = 0; i < s->nprograms; i++) {
-    c.p = &s->programs[i], c.work_loops = 0;
+    c.p = &s->programs[i];
     ws_each_act(s->programs[i].body, check_act, &c);
     check_next(&c, s->programs[i].body, NULL);
     check_vars(&c);

@@ -96,6 +96,7 @@ static int box_count(const struct boxes *x) { return x->m->cols / x->cols * (x->
 void ws_lower_tma_load(struct lower *l, struct ws_act *a) {
   struct boxes x = boxes(l, a->from, a->to);
   const char *full_imm, *full = ws_lower_full(l, a, &full_imm), *dims = ws_lower_int(l, a->from->tensor->ndims), *mask = NULL;
+  struct l2_hint l2 = ws_lower_l2(l, a);
   if (a->opt.multicast) {
     mask = ws_lower_named(l, WS_REG_B16, "both");
     OP(l, "mov_b16", mask, "3");
@@ -109,11 +110,11 @@ void ws_lower_tma_load(struct lower *l, struct ws_act *a) {
   for (int i = 0; i < box_count(&x); i++) {
     const char *at, *where = box(l, &x, i, &at);
     if (leader)
-      OP(l, "tma_load_leader", dims, x.smem, at, x.map->address, where, full);
+      OP(l, "tma_load_leader", dims, x.smem, at, x.map->address, where, full, l2.form, l2.policy);
     else if (mask)
-      OP(l, "tma_load_multicast", dims, x.smem, at, x.map->address, where, full, full_imm, mask);
+      OP(l, "tma_load_multicast", dims, x.smem, at, x.map->address, where, full, full_imm, mask, l2.form, l2.policy);
     else
-      OP(l, "tma_load", dims, x.smem, at, x.map->address, where, full, full_imm);
+      OP(l, "tma_load", dims, x.smem, at, x.map->address, where, full, full_imm, l2.form, l2.policy);
   }
 }
 

@@ -156,6 +156,7 @@ CU cuModuleLoadDataEx(struct CUmod_st **module, const void *image, unsigned int 
                       void **values) {
   BEGIN(cuModuleLoadDataEx);
   NEED_CONTEXT();
+  for (unsigned int i = 0; i < n; i++) fake.line_info += options[i] == WS_CU_JIT_GENERATE_LINE_INFO;
   if (fake.jit_log) {
     char *log = NULL;
     size_t size = 0;
