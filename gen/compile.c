@@ -26,10 +26,11 @@ static void move_findings(const struct ws_diags *from, struct ws_diags *to) {
   }
 }
 
-static bool compile_one(const struct ws_document *doc, bool alone, const struct ws_source *src, const struct ws_compile_options *opt,
+static bool compile_one(const struct ws_document *doc, struct ws_schedule **built, bool alone, const struct ws_source *src, const struct ws_compile_options *opt,
                         const struct ws_templates *t, struct ws_arena *a, struct ws_diags *d, struct ws_kernel_text *out) {
   struct ws_schedule *s = ws_schedule_build(doc, src, opt->target, opt->defines, opt->ndefines, a, d);
-  if (!s || !ws_lower_rule(s) || (alone && !ws_lower_workspaces(s))) return false; /* else another kernel of the file may write it */
+  *built = s;
+  if (!s || !ws_lower_rule(s) || (alone && !ws_lower_workspaces(&s, 1))) return false; /* else another kernel of the file may write it */
   struct ws_buf dump = {.arena = a}, budget = {.arena = a};
   if (opt->stage == WS_STAGE_SCHEDULE) ws_schedule_dump(s, &dump);
   ws_schedule_budget(s, &budget);
@@ -43,7 +44,7 @@ static bool compile_one(const struct ws_document *doc, bool alone, const struct 
   }
   move_findings(&played, d);
   if (played.errors) return false;
-  out->name = s->name, out->dump = dump.s, out->budget = budget.s;
+  out->name = s->name, out->dump = dump.s, out->budget = budget.s, out->model = s;
   return true;
 }
 
@@ -61,7 +62,12 @@ struct ws_compiled *ws_compile(const struct ws_source *src, const struct ws_comp
   if (!t) return NULL;
   struct ws_compiled *c = WS_NEW(a, struct ws_compiled);
   c->kernels = WS_NEW_N(a, struct ws_kernel_text, spec->ndocs);
-  for (size_t i = 0; i < spec->ndocs; i++)
-    if (compile_one(&spec->docs[i], spec->ndocs == 1, src, opt, t, a, d, &c->kernels[c->n])) c->n++;
+  struct ws_schedule **built = WS_NEW_N(a, struct ws_schedule *, spec->ndocs);
+  size_t good = 0;
+  for (size_t i = 0; i < spec->ndocs; i++) {
+    if (compile_one(&spec->docs[i], &built[good], spec->ndocs == 1, src, opt, t, a, d, &c->kernels[c->n])) c->n++;
+    good += built[good] != NULL;
+  }
+  if (spec->ndocs > 1 && good == spec->ndocs) ws_lower_workspaces(built, good);
   return d->errors ? NULL : c;
 }

@@ -19,6 +19,7 @@ static void copy_smem(struct lower *l, struct copy_map *m, const char *unit) {
   const struct ws_smem_layout *lay = &m->layout;
   const char **at = ws_ptx_temps(&l->px, WS_REG_B32, ws_fmt(l->arena, "%s_smem", m->name), (size_t)lay->mask + 1), *row = ws_lower_temp(l, WS_REG_B32);
   OP(l, "copy_smem", at[0], m->row, ws_lower_int(l, lay->pitch), unit, row);
+  if (m->unit == 4) OP(l, "element_unit", at[0], unit, ws_lower_temp(l, WS_REG_B32));
   if (lay->panel_units && m->units > lay->panel_units) { /* a row goes on in the next panel */
     const char *panel = ws_lower_temp(l, WS_REG_B32), *wide = ws_lower_int(l, lay->panel_units);
     OP(l, "div_s32", panel, unit, wide);
@@ -36,15 +37,15 @@ static void copy_smem(struct lower *l, struct copy_map *m, const char *unit) {
   }
 }
 
-static struct copy_map *copy_map(struct lower *l, const char *name, int rows, int cols, enum ws_type t, const struct ws_smem_layout *lay, bool fill,
-                                 bool everywhere, struct ws_pos pos) {
-  int whole = cols * (int)ws_type_bits(t) / 128, units = fill ? lay->units : whole, threads = l->prog->role->warps * 32;
+static struct copy_map *copy_map_by(struct lower *l, int unit_size, const char *name, int rows, int cols, enum ws_type t, const struct ws_smem_layout *lay, bool fill,
+                                    bool everywhere, struct ws_pos pos) {
+  int whole = cols * (int)ws_type_bits(t) / 8 / unit_size, units = fill ? lay->units : whole, threads = l->prog->role->warps * 32;
   for (int i = 0; i < l->maps.n; i++) {
     struct copy_map *m = (struct copy_map *)l->maps.item[i];
-    if (m->rows == rows && m->units == units && m->whole == whole && (m->life.everywhere || !everywhere) && !memcmp(&m->layout, lay, sizeof *lay)) return m;
+    if (m->rows == rows && m->unit == unit_size && m->units == units && m->whole == whole && (m->life.everywhere || !everywhere) && !memcmp(&m->layout, lay, sizeof *lay)) return m;
   }
   struct copy_map *m = WS_NEW(l->arena, struct copy_map);
-  *m = (struct copy_map){.units = units, .whole = whole, .rows = rows, .layout = *lay};
+  *m = (struct copy_map){.unit = unit_size, .units = units, .whole = whole, .rows = rows, .layout = *lay};
   if (!units || cols * (int)ws_type_bits(t) % 128 || units > threads) {
     ws_error(l->diags, pos, "not-lowered", "a copy of rows of %u bytes by %d threads: rows are a multiple of 16 bytes, with a unit of 16 bytes a thread",
              cols * ws_type_bits(t) / 8, threads);
@@ -63,13 +64,13 @@ static struct copy_map *copy_map(struct lower *l, const char *name, int rows, in
   m->row = ws_lower_named(l, WS_REG_B32, "%s_row", n);
   m->unit_bytes = ws_lower_named(l, WS_REG_B32, "%s_byte", n);
   struct ws_buf *old = ws_lower_hoist(l, everywhere ? l->start : NULL);
-  ws_lower_comment(l, "copies of %s [%d, %d] %s, and of tiles like it: %d units of 16 bytes a row%s, %d rows a pass, %d passes", name, rows, cols,
-                   ws_type_name(t), units, units > whole ? ", the last one zeros" : "", m->rows_pass, m->passes);
+  ws_lower_comment(l, "copies of %s [%d, %d] %s, and of tiles like it: %d units of %d bytes a row%s, %d rows a pass, %d passes", name, rows, cols,
+                   ws_type_name(t), units, unit_size, units > whole ? ", the last one zeros" : "", m->rows_pass, m->passes);
   const char *unit = ws_lower_temp(l, WS_REG_B32);
   if (units == 1)
     OP(l, "copy_lanes_rows", m->row, m->unit_bytes, unit);
   else
-    OP(l, "copy_lanes", m->row, m->unit_bytes, ws_lower_int(l, units), unit);
+    OP(l, "copy_lanes", m->row, m->unit_bytes, ws_lower_int(l, units), unit, unit_size == 4 ? "2" : "4");
   if (lay->units) copy_smem(l, m, unit);
   if (m->active < threads) {
     m->idle = ws_lower_named(l, WS_REG_PRED, "%s_idle", n);
@@ -82,6 +83,11 @@ static struct copy_map *copy_map(struct lower *l, const char *name, int rows, in
   }
   ws_lower_restore(l, old);
   return m;
+}
+
+static struct copy_map *copy_map(struct lower *l, const char *name, int rows, int cols, enum ws_type t, const struct ws_smem_layout *lay, bool fill,
+                                 bool everywhere, struct ws_pos pos) {
+  return copy_map_by(l, 16, name, rows, cols, t, lay, fill, everywhere, pos);
 }
 
 static const char *param(struct lower *l, const struct ws_tensor *t, const char *what, const char *dim) {
@@ -225,18 +231,73 @@ struct l2_hint ws_lower_l2(struct lower *l, const struct ws_act *a) {
   return (struct l2_hint){".L2::cache_hint", ws_fmt(l->arena, ", %s", *reg)};
 }
 
+/* Do the rows of the tensor start at multiples of 16 bytes? The strides say so at run time. */
+static const char *aligned(struct lower *l, const struct ws_tensor *t) {
+  const char *bits = ws_lower_temp(l, WS_REG_B64), *p = ws_lower_temp(l, WS_REG_PRED);
+  OP(l, "aligned_start", bits, param(l, t, "data", NULL));
+  for (int k = 0; k < t->ndims; k++)
+    if (t->dim[k] && k != t->col_dim) OP(l, "aligned_stride", bits, param(l, t, "stride", t->dim[k]));
+  OP(l, "aligned", p, bits);
+  return p;
+}
+
+/* A tile whose columns end somewhere, too, by units of 16 bytes or by single f32. */
+static void load_columns(struct lower *l, struct ws_act *a, int unit) {
+  const struct ws_mem *from = a->from, *to = a->to;
+  struct copy_map *map = copy_map_by(l, unit, to->buffer->name, to->rows, to->cols, WS_F32, &to->buffer->layout, false, unit == 16, a->src->pos);
+  struct pointer *p = pointer(l, from, map);
+  const char *address = tile_address(l, from, p), *left = rows_left(l, from, map->row), *bytes = ws_lower_temp(l, WS_REG_B32), *first = ws_lower_temp(l, WS_REG_B32);
+  OP(l, "mul_s32", first, from->col_block ? ws_uniform_int(l, from->col_block) : "0", ws_lower_int(l, from->col_block_cols));
+  if (from->col0) OP(l, "add_s32", first, first, ws_lower_int(l, from->col0));
+  OP(l, "columns_left", bytes, ws_lower_extent(l, from->tensor->dim[from->tensor->col_dim]), first, map->unit_bytes, ws_lower_int(l, unit));
+  struct smem_side s = smem_side(l, to, map);
+  struct l2_hint l2 = ws_lower_l2(l, a);
+  for (int k = 0; k < map->passes; k++) {
+    const char *imm, *reg = smem_pass(l, &s, map, k, &imm), *guard = pass_guard(l, map, k);
+    OP(l, unit == 4 ? "cp_async_element" : "cp_async_columns", guard ? ws_fmt(l->arena, "@!%s ", guard) : "", reg, imm, address, left, ws_lower_int(l, k * map->rows_pass),
+       ws_lower_temp(l, WS_REG_PRED), ws_lower_temp(l, WS_REG_B32), bytes, l2.form, l2.policy);
+    if (k + 1 < map->passes) OP(l, "add_s64", address, address, p->pass);
+  }
+}
+
+/* `when`: the label behind a load that is not always made, NULL if it is; false if it never is. */
+static bool load_when(struct lower *l, const struct ws_act *a, const char **skip) {
+  bool never = false;
+  const char *cond = a->when ? ws_uniform_pred(l, a->when, &never) : NULL;
+  *skip = cond ? ws_ptx_label(&l->px, "no_load") : NULL;
+  if (cond) OP(l, "branch_unless", cond, *skip);
+  return !never;
+}
+
+static void load_run_time_columns(struct lower *l, struct ws_act *a) {
+  const char *skip, *single = ws_ptx_label(&l->px, "unaligned"), *end = ws_ptx_label(&l->px, "loaded");
+  if (!load_when(l, a, &skip)) return;
+  OP(l, "branch_unless", aligned(l, a->from->tensor), single);
+  l->depth++; /* what this way needs is computed before the branches */
+  load_columns(l, a, 16);
+  l->depth--;
+  OP(l, "branch", end);
+  OP(l, "label", single);
+  int maps = l->maps.n, pointers = l->pointers.n;
+  l->votes++; /* rarely taken: in place, so that registers are left for what runs mostly */
+  load_columns(l, a, 4);
+  l->votes--;
+  l->maps.n = maps, l->pointers.n = pointers;
+  OP(l, "label", end);
+  if (skip) OP(l, "label", skip);
+}
+
 void ws_lower_load(struct lower *l, struct ws_act *a) {
   const struct ws_mem *from = a->from, *to = a->to;
   if (!part_is_plain(l, to)) return;
+  if (from->tensor->col_dim >= 0 && from->tensor->dim[from->tensor->col_dim]) {
+    load_run_time_columns(l, a);
+    return;
+  }
   struct copy_map *map = copy_map(l, to->buffer->name, to->rows, to->cols, to->buffer->type, &to->buffer->layout, true, ws_lower_in_loop(l, from->tensor, to->buffer), a->src->pos);
   struct pointer *p = pointer(l, from, map);
-  bool never = false;
-  const char *skip = NULL, *cond = a->when ? ws_uniform_pred(l, a->when, &never) : NULL;
-  if (never) return;
-  if (cond) {
-    skip = ws_ptx_label(&l->px, "no_load");
-    OP(l, "branch_unless", cond, skip);
-  }
+  const char *skip;
+  if (!load_when(l, a, &skip)) return;
   if (map->clip == map->row && whole_block(l, from)) ws_lower_note(l, "no row check: only the block at the end of %s can reach past it", from->tensor->name);
   const char *address = tile_address(l, from, p), *left = map->clip == map->row && whole_block(l, from) ? NULL : rows_left(l, from, map->clip);
   struct smem_side s = smem_side(l, to, map);

@@ -145,7 +145,7 @@ static const char *operation(struct eval *ev, const struct ws_node *x, int e, en
   if (x->fn == WS_F_EXP2 && on_fma_pipe(l, &ev->ext, e)) return exp2_poly(l, d, ws_eval_element(ev, x->arg[0], e, WS_F32, NULL));
   const char *name = t == WS_I32 ? simple_s32[x->fn] : simple[x->fn];
   if (!name) {
-    ws_error(l->diags, x->pos, "not-lowered", "`%s` of %s: not lowered for %s", ws_fn_name(x->fn), t == WS_I32 ? "integers" : "numbers", l->s->target);
+    ws_error(l->diags, x->pos, "not-lowered", "`%s` of %s: not lowered for %s", ws_fn_sign(x->fn), t == WS_I32 ? "integers" : "numbers", l->s->target);
     return d;
   }
   for (int i = 0; i < x->n; i++) arg[i] = ws_eval_element(ev, x->arg[i], e, t, NULL);

@@ -59,6 +59,7 @@ struct keep {
 struct copy_map {
   struct lifetime life;
   const char *name;
+  int unit;                        /* bytes that a thread moves: 16, or one f32 where rows start anywhere */
   int units, whole;                /* of a row: with the padding that is filled with zeros, without */
   int rows_pass, passes, active, rows;
   struct ws_smem_layout layout;
@@ -212,6 +213,11 @@ struct operand {
 };
 void ws_describe(struct lower *l, struct operand *o, bool rows);
 const char *ws_descriptor(struct lower *l, const struct operand *o, int k, int mi, const char *into); /* of k step k, m-tile mi; NULL: a temporary */
+/* Its numbers, without code: bytes from the tile's start to the operand, from step 0 to step k; the words' constant parts. */
+long ws_descriptor_start(const struct operand *o);
+long ws_descriptor_step(const struct operand *o, int k, int mi);
+long ws_descriptor_lead(const struct operand *o);
+long ws_descriptor_high(const struct ws_schedule *s, const struct operand *o);
 
 /* Where a slot's bytes lie under the shape that its name gives it: panels are as high as that has rows. */
 static inline struct ws_smem_layout ws_mem_layout(const struct ws_mem *m) {
@@ -224,6 +230,7 @@ static inline struct ws_smem_layout ws_mem_layout(const struct ws_mem *m) {
 void ws_lower_tcgen05_commit(struct lower *l, struct bar_ref b, enum ws_barrier_scope scope);
 void ws_lower_tcgen05(struct lower *l, struct ws_act *a);
 void ws_lower_descriptors(struct lower *l, struct ws_acts *block); /* those of products with descriptors=all */
+unsigned ws_tcgen05_instruction(bool bf16, int m, int n, bool a_mn, bool b_mn); /* instruction descriptor */
 void ws_lower_from_zero(struct lower *l, struct ws_act *a);   /* D = 0 in tensor memory */
 struct tile ws_lower_read_tmem(struct lower *l, const struct ws_mem *m, const struct tile *into, int chunk);
 void ws_lower_read_red(struct lower *l, const struct ws_act *a); /* x, r = read(S) with red=max */
@@ -317,7 +324,7 @@ bool ws_lower_supports(struct ws_schedule *s); /* false after errors: what this 
 struct ws_kernel_text;
 /* rule.c: errors of the spec's reference, and workspaces that nothing writes. */
 bool ws_lower_rule(struct ws_schedule *s);
-bool ws_lower_workspaces(struct ws_schedule *s);
+bool ws_lower_workspaces(struct ws_schedule *const *s, size_t n); /* all kernels of a file */
 /* Is there any lowering for the schedule's target? */
 bool ws_lower_has_target(const struct ws_schedule *s);
 /* Lowers one schedule. NULL after an error. */

@@ -2,6 +2,7 @@
 #include "lower.h"
 #include "manifest.h"
 #include "problem/formula.h"
+#include <string.h>
 
 static void check(struct ws_schedule *s, const struct ws_expr *e, const struct ws_formula_tensor *tensors, size_t n) {
   if (e) ws_formula_compile(ws_with_params(s, e), tensors, n, s->arena, s->diags);
@@ -35,16 +36,27 @@ static void write_of(void *ctx, struct ws_act *a) {
   w->found |= m && m->tensor == w->tensor;
 }
 
-/* A workspace that nobody writes is an input whose declaration forgot to say so. */
-bool ws_lower_workspaces(struct ws_schedule *s) {
-  bool good = true;
+static bool written(const struct ws_schedule *s, const char *name) {
   for (int i = 0; i < s->ntensors; i++) {
     struct writes w = {.tensor = &s->tensors[i]};
-    if (!w.tensor->workspace || !w.tensor->used) continue;
+    if (strcmp(w.tensor->name, name)) continue;
     for (int k = 0; k < s->nprograms; k++) ws_each_act(s->programs[k].body, write_of, &w);
-    if (w.found) continue;
-    ws_error(s->diags, w.tensor->pos, "workspace", "nothing writes the workspace `%s`: `input: true` makes it a tensor that the caller fills", w.tensor->name);
-    good = false;
+    if (w.found) return true;
   }
+  return false;
+}
+
+/* A workspace that no kernel of the file writes is an input whose declaration forgot to say so. Said once. */
+bool ws_lower_workspaces(struct ws_schedule *const *s, size_t n) {
+  bool good = true;
+  for (size_t k = 0; k < n; k++)
+    for (int i = 0; i < s[k]->ntensors; i++) {
+      const struct ws_tensor *t = &s[k]->tensors[i];
+      bool found = !t->workspace || !t->used;
+      for (size_t q = 0; q < n && !found; q++) found = written(s[q], t->name);
+      if (found) continue;
+      ws_error(s[k]->diags, t->pos, "workspace", "nothing writes the workspace `%s`: `input: true` makes it a tensor that the caller fills", t->name);
+      good = false;
+    }
   return good;
 }

@@ -123,7 +123,7 @@ static bool split_units(const struct ws_act *a) {
   if (a->kind == WS_S_COPY) return (long)a->from->cols * ws_type_bits(a->from->buffer->type) % 128;
   if (a->kind != WS_S_LOAD && ((a->kind != WS_S_STORE && a->kind != WS_S_REDUCE) || !a->from)) return false;
   const struct ws_mem *g = a->kind == WS_S_LOAD ? a->from : a->to;
-  if (!g->tensor) return false; /* from shared memory into the peer's */
+  if (!g->tensor) return false; /* from the other CTA's shared memory: bulk copies */
   return (long)g->cols * ws_type_bits(g->tensor->type) % 128 || (long)g->col0 * ws_type_bits(g->tensor->type) % 128;
 }
 
@@ -198,9 +198,13 @@ static const char *tcgen05_reason(const struct ws_programm *p, const struct ws_a
   return ahead_reason(p, a);
 }
 
+/* Columns that are a run-time extent. */
+static bool ends_anywhere(const struct ws_mem *m) { return m->tensor && m->tensor->col_dim >= 0 && m->tensor->dim[m->tensor->col_dim]; }
+
 static const char *reduce_reason(const struct ws_act *a) {
   if (a->by == WS_BY_BULK) return "a bulk reduction";
   if (a->to->transposed || (a->from && a->from->transposed)) return "a transposing reduction";
+  if (ends_anywhere(a->to)) return "a reduction of rows that end anywhere";
   if (a->value && (a->value->kind == WS_N_CONST || a->value->layout == WS_L_LANE)) return "a reduction of this value";
   return a->to->tensor->type == WS_F32 ? NULL : "a reduction of this type";
 }
@@ -223,8 +227,13 @@ static const char *act_reason(const struct scan *c, const struct ws_act *a) {
     if (a->by == WS_BY_WGMMA) return wgmma_reason(sc, c->p, a);
     if (a->by == WS_BY_TCGEN05) return tcgen05_reason(c->p, a);
     return a->a_mem && a->a_mem->transposed ? "a transposed left operand" : NULL;
-  case WS_S_LOAD: return a->from->space != WS_GLOBAL ? "a copy into the other CTA" : a->from->transposed || a->to->transposed ? "a transposing load" : NULL;
-  case WS_S_STORE: case WS_S_WRITE: return a->to->transposed || (a->from && a->from->transposed) ? "a transposing store" : NULL;
+  case WS_S_LOAD:
+    if (a->from->space != WS_GLOBAL) return "a copy into the other CTA";
+    if (a->by == WS_BY_CP_ASYNC && ends_anywhere(a->from) && a->from->tensor->type != WS_F32) return "a load of 16-bit rows that end anywhere: cp.async moves 4 bytes at least";
+    return a->from->transposed || a->to->transposed ? "a transposing load" : NULL;
+  case WS_S_STORE: case WS_S_WRITE:
+    if (a->kind == WS_S_STORE && ends_anywhere(a->to)) return "a store of rows that end anywhere";
+    return a->to->transposed || (a->from && a->from->transposed) ? "a transposing store" : NULL;
   default: return NULL;
   }
 }

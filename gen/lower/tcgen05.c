@@ -158,9 +158,8 @@ static void build_ready(void *ctx, struct ws_act *a) {
 void ws_lower_descriptors(struct lower *l, struct ws_acts *block) { ws_each_act(block, build_ready, l); }
 
 /* Instruction descriptor (PTX ISA, "Instruction descriptor", kind::f16): D is f32, types of A and B, transpositions, N / 8, M / 16. */
-static unsigned instruction_descriptor(const struct ws_act *a, int m, int n, bool a_mn, bool b_mn) {
-  unsigned bf16 = a->b_mem->buffer->type == WS_BF16;
-  return 1u << 4 | bf16 << 7 | bf16 << 10 | (unsigned)a_mn << 15 | (unsigned)b_mn << 16 | (unsigned)(n / 8) << 17 | (unsigned)(m / 16) << 24;
+unsigned ws_tcgen05_instruction(bool bf16, int m, int n, bool a_mn, bool b_mn) {
+  return 1u << 4 | (unsigned)bf16 << 7 | (unsigned)bf16 << 10 | (unsigned)a_mn << 15 | (unsigned)b_mn << 16 | (unsigned)(n / 8) << 17 | (unsigned)(m / 16) << 24;
 }
 
 /* Whether D is added to, where the paths that lead here differ: a register, 0 behind `D = 0`. */
@@ -183,7 +182,7 @@ void ws_lower_tcgen05(struct lower *l, struct ws_act *a) {
   const char *at_a = from_tmem ? address(l, a->a_mem, "%tmem", &a_imm) : NULL, *p = NULL;
   if (!from_tmem && !built) ws_describe(l, &am, false);
   if (!built) ws_describe(l, &b, false);
-  const char *idesc = ws_fmt(l->arena, "0x%08X", instruction_descriptor(a, a->to->rows * (l->s->pair ? 2 : 1), l->s->pair ? n * 2 : n, am.mn_major && !from_tmem, b.mn_major));
+  const char *idesc = ws_fmt(l->arena, "0x%08X", ws_tcgen05_instruction(a->b_mem->buffer->type == WS_BF16, a->to->rows * (l->s->pair ? 2 : 1), l->s->pair ? n * 2 : n, am.mn_major && !from_tmem, b.mn_major));
   if (a->start == WS_STARTS_BY_PATH) OP(l, "compare_s32", "ne", p = ws_lower_temp(l, WS_REG_PRED), adds(l, a->to), "0");
   for (int k = 0; k < steps; k++) {
     const char *add = k ? "1" : p ? p : a->start == WS_ADDS ? "1" : "0", *db = built ? built->b[k] : ws_descriptor(l, &b, k, 0, NULL);

@@ -9,13 +9,20 @@ struct var_state {
   bool whole, cols;
   int of;                      /* parts assigned so far: bits of `mask` among `of` equal ones */
   unsigned long long mask;
+  const struct ws_iter *if_any;  /* whole if the list of this loop has a block: it was assigned in one; NULL = not known to be */
+};
+struct handle_state {
+  bool bound;
+  const struct ws_iter *if_any;
 };
 struct state {
   struct var_state *var;
-  bool *handle;
+  struct handle_state *handle;
 };
 struct fact {                  /* this list has a block */
-  const struct ws_node *len;
+  const struct ws_problem_list *list;
+  const struct ws_iter *of;
+  const struct ws_node *from;
   const struct fact *outer;
 };
 struct walk {
@@ -30,10 +37,30 @@ struct walk {
 static void acts(struct walk *w, const struct ws_acts *a);
 
 static struct state copy(struct walk *w, const struct state *from) {
-  struct state c = {WS_NEW_N(w->s->arena, struct var_state, w->p->nvars + 1), WS_NEW_N(w->s->arena, bool, w->p->nhandles + 1)};
+  struct state c = {WS_NEW_N(w->s->arena, struct var_state, w->p->nvars + 1), WS_NEW_N(w->s->arena, struct handle_state, w->p->nhandles + 1)};
   if (w->p->nvars) memcpy(c.var, from->var, w->p->nvars * sizeof *c.var);
   if (w->p->nhandles) memcpy(c.handle, from->handle, w->p->nhandles * sizeof *c.handle);
   return c;
+}
+
+static bool same_block(const struct ws_node *a, const struct ws_node *b) {
+  return a == b || (a && b && a->kind == b->kind && a->iter == b->iter && a->count == b->count);
+}
+
+static bool same_list(const struct ws_iter *a, const struct ws_iter *b) {
+  return a == b || (a && b && a->list == b->list && a->of == b->of && same_block(a->from, b->from));
+}
+
+/* Is it known here that the loop's list has a block? */
+static bool has_any(const struct walk *w, const struct ws_iter *it) {
+  for (const struct fact *f = it ? w->facts : NULL; f; f = f->outer)
+    if (f->list == it->list && f->of == it->of && same_block(f->from, it->from)) return true;
+  return false;
+}
+
+/* What is sure on both paths: all of it on one and some of it on the other is that on both. */
+static const struct ws_iter *both(bool x, const struct ws_iter *x_if, bool y, const struct ws_iter *y_if) {
+  return x ? y_if : y || same_list(x_if, y_if) ? x_if : NULL;
 }
 
 static void meet(struct walk *w, struct state *a, const struct state *b) {
@@ -41,12 +68,18 @@ static void meet(struct walk *w, struct state *a, const struct state *b) {
     struct var_state *x = &a->var[i];
     const struct var_state *y = &b->var[i];
     if (x->whole && y->whole) continue;
+    const struct ws_iter *if_any = both(x->whole, x->if_any, y->whole, y->if_any);
     if (x->whole)
       *x = *y;
     else if (!y->whole)
       x->mask = x->of == y->of && x->cols == y->cols ? x->mask & y->mask : 0;
+    x->if_any = if_any;
   }
-  for (size_t i = 0; i < w->p->nhandles; i++) a->handle[i] = a->handle[i] && b->handle[i];
+  for (size_t i = 0; i < w->p->nhandles; i++) {
+    struct handle_state *x = &a->handle[i];
+    const struct handle_state *y = &b->handle[i];
+    x->if_any = both(x->bound, x->if_any, y->bound, y->if_any), x->bound &= y->bound;
+  }
 }
 
 static void define(struct walk *w, const struct ws_var *v, const struct ws_part *part) {
@@ -62,7 +95,7 @@ static void define(struct walk *w, const struct ws_var *v, const struct ws_part 
 
 static bool defined(const struct walk *w, const struct ws_var *v, const struct ws_part *part) {
   const struct var_state *x = &w->st.var[v->index];
-  return x->whole || (part && part->of && part->of == x->of && part->cols == x->cols && (x->mask >> part->index & 1));
+  return x->whole || has_any(w, x->if_any) || (part && part->of && part->of == x->of && part->cols == x->cols && (x->mask >> part->index & 1));
 }
 
 /* --- uses --- */
@@ -70,9 +103,9 @@ static bool defined(const struct walk *w, const struct ws_var *v, const struct w
 static void use(struct walk *w, const struct ws_node *x);
 
 static void use_handle(struct walk *w, struct ws_pos pos, const struct ws_handle *h) {
-  if (!h || w->st.handle[h->index]) return;
+  if (!h || w->st.handle[h->index].bound || has_any(w, w->st.handle[h->index].if_any)) return;
   ws_error(w->s->diags, pos, "undefined", "`%s` names no slot on some path to here", h->name);
-  w->st.handle[h->index] = true;
+  w->st.handle[h->index].bound = true;
 }
 
 static void use_mem(struct walk *w, const struct ws_mem *m) {
@@ -122,8 +155,8 @@ static void branches(struct walk *w, const struct ws_act *a) {
     closed = known == 1;
     w->st = copy(w, &before);
     if (c) use(w, c);
-    struct fact f = {c, facts};
-    if (c && c->kind == WS_N_LEN) w->facts = &f;
+    struct fact f = {.outer = facts};
+    if (c && c->kind == WS_N_LEN) f.list = c->list, f.of = c->iter, f.from = c->from, w->facts = &f;
     acts(w, a->arms[i].body);
     w->facts = facts;
     if (any) meet(w, &w->st, &after);
@@ -133,22 +166,20 @@ static void branches(struct walk *w, const struct ws_act *a) {
   if (!closed && any) meet(w, &w->st, &before);
 }
 
-static bool same_block(const struct ws_node *a, const struct ws_node *b) {
-  return a == b || (a && b && a->kind == b->kind && a->iter == b->iter && a->count == b->count);
-}
-
-static bool has_block(const struct walk *w, const struct ws_iter *it) {
-  if (!it->list) return true;
-  if (it->part == WS_FIRST || it->part == WS_LAST) return true; /* what follows such a loop stands inside `if LIST` */
-  for (const struct fact *f = w->facts; f && it->part == WS_ALL; f = f->outer)
-    if (f->len->list == it->list && f->len->iter == it->of && same_block(f->len->from, it->from)) return true;
-  return false;
+/* Behind a loop that may have run not at all: what its first block gave is there if the list had one. */
+static void given_any(struct walk *w, const struct ws_iter *it, const struct state *once) {
+  for (size_t i = 0; i < w->p->nvars; i++)
+    if (!w->st.var[i].whole && once->var[i].whole && !w->st.var[i].if_any) w->st.var[i].if_any = it;
+  for (size_t i = 0; i < w->p->nhandles; i++)
+    if (!w->st.handle[i].bound && once->handle[i].bound && !w->st.handle[i].if_any) w->st.handle[i].if_any = it;
 }
 
 static void loop(struct walk *w, const struct ws_act *a) {
   const struct ws_iter *it = a->iter;
   struct state before = copy(w, &w->st);
   bool many = !it->list || it->part == WS_ALL || it->part == WS_REST;
+  const struct fact *facts = w->facts, here = {it->list, it->of, it->from, facts};
+  if (it->list) w->facts = &here;
   w->first[it->index] = it->list && it->part == WS_REST ? 0 : it->part == WS_LAST ? -1 : 1;
   acts(w, a->body);
   struct state once = copy(w, &w->st);
@@ -157,7 +188,10 @@ static void loop(struct walk *w, const struct ws_act *a) {
     acts(w, a->body);
   }
   w->first[it->index] = -1;
-  w->st = has_block(w, it) ? once : before;
+  w->facts = facts;
+  bool ran = !it->list || (it->part != WS_REST && has_any(w, it));
+  w->st = ran ? once : before;
+  if (!ran && it->part != WS_REST) given_any(w, it, &once);
 }
 
 /* --- statements --- */
@@ -174,7 +208,7 @@ static void act(struct walk *w, const struct ws_act *a) {
   if (a->kind == WS_S_RELEASE) use_handle(w, a->src->a->pos, a->handle);
   if (a->handle_from) use_handle(w, a->src->a->pos, a->handle_from);
   if (a->awaited && !defined(w, a->awaited, NULL)) use(w, &(struct ws_node){.kind = WS_N_VAR, .var = a->awaited, .pos = a->src->a->pos});
-  if (a->handle && a->kind != WS_S_RELEASE) w->st.handle[a->handle->index] = true;
+  if (a->handle && a->kind != WS_S_RELEASE) w->st.handle[a->handle->index].bound = true;
   if (a->kind == WS_S_PRODUCT && a->dst && a->accumulate && !defined(w, a->dst, NULL))
     ws_error(w->s->diags, a->src->dst->pos, "undefined", "`%s` is not defined on every path to here: `%s = 0` starts a sum", a->dst->name, a->dst->name);
   if (a->dst) define(w, a->dst, &a->dst_part);
@@ -192,7 +226,7 @@ void ws_pass_defined(struct ws_schedule *s) {
         struct ws_programm *p = &s->programs[i];
         struct walk w = {.s = s, .p = p, .rank = r, .instance = p->first + k};
         w.st.var = WS_NEW_N(s->arena, struct var_state, p->nvars + 1);
-        w.st.handle = WS_NEW_N(s->arena, bool, p->nhandles + 1);
+        w.st.handle = WS_NEW_N(s->arena, struct handle_state, p->nhandles + 1);
         w.first = WS_NEW_N(s->arena, signed char, p->niters + 1);
         acts(&w, p->body);
       }

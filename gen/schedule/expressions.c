@@ -35,6 +35,12 @@ static const char *const fn_names[] = {
     [WS_F_ANY] = "any", [WS_F_ALL] = "all"};
 const char *ws_fn_name(enum ws_fn f) { return fn_names[f]; }
 
+const char *ws_fn_sign(enum ws_fn f) {
+  static const char *const signs[] = {[WS_F_ADD] = "+", [WS_F_SUB] = "-", [WS_F_MUL] = "*", [WS_F_DIV] = "/", [WS_F_MOD] = "%", [WS_F_NEG] = "-", [WS_F_EQ] = "==",
+                                      [WS_F_NE] = "!=", [WS_F_LT] = "<", [WS_F_LE] = "<=", [WS_F_GT] = ">", [WS_F_GE] = ">=", [WS_F_SELECT] = "if", [WS_F_ALL] = NULL};
+  return signs[f] ? signs[f] : fn_names[f];
+}
+
 const char *ws_layout_name(enum ws_layout l) {
   static const char *const names[] = {"-", "acc", "a", "lane", "copy"};
   return names[l];

@@ -128,6 +128,12 @@ static bool extreme(struct ws_schedule *s, const struct ws_env *env, const struc
   return true;
 }
 
+/* A condition is a bool or a number; a type or a name says nothing. */
+static bool condition(struct ws_schedule *s, const struct ws_expr *e, const struct ws_static *v, bool *bad) {
+  if (v->kind != WS_ST_TYPE && v->kind != WS_ST_NAME) return true;
+  return fail(s, e, bad, v->kind == WS_ST_TYPE ? "a type is no condition: compare it, as in `dtype == f16`" : "a name is no condition: compare it with `==`");
+}
+
 bool ws_static_try(struct ws_schedule *s, const struct ws_env *env, const struct ws_expr *e, struct ws_static *out, bool *bad) {
   struct ws_static a, b;
   switch (e->kind) {
@@ -136,18 +142,20 @@ bool ws_static_try(struct ws_schedule *s, const struct ws_env *env, const struct
   case WS_E_CALL: return extreme(s, env, e, out, bad);
   case WS_E_UNARY:
     if (!ws_static_try(s, env, e->arg[0], &a, bad)) return false;
-    if (e->op == WS_OP_NOT) return *out = st_bool(!is_true(&a)), true;
+    if (e->op == WS_OP_NOT) return condition(s, e->arg[0], &a, bad) && (*out = st_bool(!is_true(&a)), true);
     if (!is_number(&a)) return fail(s, e, bad, "`-` takes a number");
     return *out = a.kind == WS_ST_INT ? st_int(-a.i) : st_float(-a.f), true;
   case WS_E_SELECT:
-    if (!ws_static_try(s, env, e->arg[0], &a, bad)) return false;
+    if (!ws_static_try(s, env, e->arg[0], &a, bad) || !condition(s, e->arg[0], &a, bad)) return false;
     return ws_static_try(s, env, e->arg[is_true(&a) ? 1 : 2], out, bad);
   case WS_E_BINARY:
     if (!ws_static_try(s, env, e->arg[0], &a, bad)) return false;
+    bool logic = e->op == WS_OP_AND || e->op == WS_OP_OR;
+    if (logic && !condition(s, e->arg[0], &a, bad)) return false;
     if (e->op == WS_OP_AND && !is_true(&a)) return *out = st_bool(false), true;
     if (e->op == WS_OP_OR && is_true(&a)) return *out = st_bool(true), true;
     if (!ws_static_try(s, env, e->arg[1], &b, bad)) return false;
-    if (e->op == WS_OP_AND || e->op == WS_OP_OR) return *out = st_bool(is_true(&b)), true;
+    if (logic) return condition(s, e->arg[1], &b, bad) && (*out = st_bool(is_true(&b)), true);
     return binary(s, e, &a, &b, out, bad);
   default: return false;
   }
@@ -337,6 +345,7 @@ void ws_unknown(struct ws_schedule *s, struct ws_pos pos, const char *what, cons
   const char *near = ws_nearest(name, known, n);
   struct ws_buf list = {.arena = s->arena};
   for (size_t i = 0; i < n && i < 16; i++) ws_buf_printf(&list, "%s%s", i ? ", " : "", known[i]);
+  if (n > 16) ws_buf_printf(&list, " and %zu more", n - 16);
   if (near)
     ws_error(s->diags, pos, "unknown-name", "unknown %s `%s`; did you mean `%s`?", what, name, near);
   else if (n)

@@ -94,6 +94,11 @@ static void if_stmt(struct ws_scope *sc, const struct ws_stmt *st, struct ws_act
     struct ws_static v;
     bool bad = false, is_static = b->cond && ws_static_try(s, sc->env, b->cond, &v, &bad);
     if (bad) return;
+    if (is_static && (v.kind == WS_ST_TYPE || v.kind == WS_ST_NAME)) {
+      ws_error(s->diags, b->cond->pos, "condition", "a %s is no condition: compare it with `==`", v.kind == WS_ST_TYPE ? "type" : "name");
+      is_static = false;
+      continue;
+    }
     if (is_static && !v.i && v.f == 0) continue;          /* never taken */
     closed = is_static || !b->cond;
     if (closed && n == 0) return block(sc, b->body, out); /* always taken */

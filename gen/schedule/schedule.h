@@ -237,7 +237,8 @@ enum ws_fn {
   WS_F_EQ, WS_F_NE, WS_F_LT, WS_F_LE, WS_F_GT, WS_F_GE, WS_F_AND, WS_F_OR, WS_F_NOT, WS_F_SELECT, /* cond, then, else */
   WS_F_ROWMAX, WS_F_ROWSUM, WS_F_ROWPART, WS_F_TOTAL, WS_F_COLMAX, WS_F_COLSUM, WS_F_ANY, WS_F_ALL,
 };
-const char *ws_fn_name(enum ws_fn f);
+const char *ws_fn_name(enum ws_fn f);  /* in dumps: gt */
+const char *ws_fn_sign(enum ws_fn f);  /* as it is written: > */
 
 struct ws_node {
   enum ws_node_kind kind;

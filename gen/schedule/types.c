@@ -111,6 +111,8 @@ static void op(struct infer *in, struct ws_node *x) {
     ints &= x->arg[i]->type == WS_I32;
     if (in->check && !comparison(x->fn) && x->arg[i]->type == WS_BOOL)
       ws_error(in->s->diags, x->arg[i]->pos, "type", "a condition is not a number: write `a if cond else b`");
+    if (in->check && (x->fn == WS_F_AND || x->fn == WS_F_OR || x->fn == WS_F_NOT) && x->arg[i]->type != WS_BOOL && x->arg[i]->kind != WS_N_LEN)
+      ws_error(in->s->diags, x->arg[i]->pos, "type", "`%s` joins conditions, this is a number", ws_fn_name(x->fn));
     if (in->check && x->arg[i]->type != WS_BOOL && ws_type_bits(x->arg[i]->type) < 32)
       ws_error(in->s->diags, x->arg[i]->pos, "type", "arithmetic is done in f32: cast to a narrow type last");
   }
