@@ -19,6 +19,24 @@ static struct ws_list memory_map(struct lower *l) {
   return (struct ws_list){.n = n, .fields = 1, .cell = cell};
 }
 
+/* Where each buffer in tensor memory lies: the columns of its elements, stage by stage. */
+static struct ws_list column_map(struct lower *l) {
+  const struct ws_schedule *s = l->s;
+  const char **cell = WS_NEW_N(l->arena, const char *, s->nbuffers + 1);
+  size_t n = 0;
+  for (int i = 0; i < s->nbuffers; i++) {
+    const struct ws_bufferm *b = &s->buffers[i];
+    if (!b->tmem) continue;
+    struct ws_buf t = {.arena = l->arena};
+    ws_buf_printf(&t, "%s [%d, %d] %s:", b->name, b->rows, b->cols, ws_type_name(b->type));
+    int wide = (int)((long)b->cols * ws_type_bits(b->type) / 32), slots = b->count * b->stages;
+    for (int k = 0; k < slots && k < 8; k++) ws_buf_printf(&t, "%s %d to %d", k ? "," : " columns", b->column[k], b->column[k] + wide - 1);
+    if (slots > 8) ws_buf_puts(&t, ", ...");
+    cell[n++] = t.s;
+  }
+  return (struct ws_list){.n = n, .fields = 1, .cell = cell};
+}
+
 /* The source from the first role on, to the end of the document, with line numbers. */
 static struct ws_list schedule_text(struct lower *l) {
   const struct ws_source *src = l->diags->source;
@@ -42,16 +60,27 @@ static struct ws_list schedule_text(struct lower *l) {
 static const char *part(struct lower *l, const char *name) {
   struct ws_buf b = {.arena = l->arena}, *old = l->px.out;
   l->px.out = &b;
-  ws_ptx_op(&l->px, ws_fmt(l->arena, "%s_%s", name, l->s->arch >= 90 ? "async" : "threads"), NULL, 0);
+  ws_ptx_op(&l->px, ws_fmt(l->arena, "%s_%s", name, l->s->arch >= 100 ? "tensor" : l->s->arch >= 90 ? "async" : "threads"), NULL, 0);
   l->px.out = old;
   while (b.n && b.s[b.n - 1] == '\n') b.s[--b.n] = 0;
   return b.s ? b.s : "";
+}
+
+/* The section about tensor memory, "" without. */
+static const char *tensor_memory(struct lower *l) {
+  struct ws_list lists[] = {column_map(l)};
+  if (!lists[0].n) return "";
+  struct ws_buf b = {.arena = l->arena}, *old = l->px.out;
+  l->px.out = &b;
+  ws_ptx_op_list(&l->px, "guide_columns", NULL, 0, lists, 1);
+  l->px.out = old;
+  return b.s;
 }
 
 void ws_lower_guide(struct lower *l, const char *path) {
   struct ws_list lists[] = {memory_map(l), schedule_text(l)};
   const struct ws_schedule *s = l->s;
   const char *args[] = {s->name, path, s->target, ws_lower_int(l, s->tile_rows), ws_lower_int(l, s->threads), ws_lower_int(l, s->threads / 32),
-                        part(l, "guide_registers"), part(l, "guide_words"), part(l, "guide_instructions")};
+                        tensor_memory(l), part(l, "guide_registers"), part(l, "guide_words"), part(l, "guide_instructions")};
   ws_ptx_op_list(&l->px, "guide", args, sizeof args / sizeof *args, lists, 2);
 }
