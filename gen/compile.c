@@ -44,7 +44,7 @@ static bool compile_one(const struct ws_document *doc, struct ws_schedule **buil
   }
   move_findings(&played, d);
   if (played.errors) return false;
-  out->name = s->name, out->dump = dump.s, out->budget = budget.s;
+  out->name = s->name, out->dump = dump.s, out->budget = budget.s, out->model = s;
   return true;
 }
 

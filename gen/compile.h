@@ -9,6 +9,8 @@ struct ws_define {        /* -D name=value */
   const char *name, *value;
 };
 
+struct ws_schedule;
+
 /* CHECK: all errors, budgets, verdict; SCHEDULE: the model as text, lowered or not; PTX: the kernel. */
 enum ws_compile_stage { WS_STAGE_CHECK, WS_STAGE_SCHEDULE, WS_STAGE_PTX };
 
@@ -28,6 +30,7 @@ struct ws_kernel_text {
   size_t ptx_len;
   const char *dump;           /* WS_STAGE_SCHEDULE and later: the model as text */
   const char *budget;         /* one line a budget, and the verdict in the last, for `check` */
+  struct ws_schedule *model;  /* what the text was made from; lives in the arena */
 };
 
 struct ws_compiled {

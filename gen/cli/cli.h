@@ -2,6 +2,7 @@
  *
  *   main.c      the table of commands
  *   check.c gen.c run.c bench.c   one command each
+ *   probe.c     where elements lie; probe_check.c: the same asked of a device
  *   emu.c       any PTX kernel on the emulator; emu_args.c: its arguments
  *   report.c    messages, and the exit codes of failed calls
  *   options.c   what several commands read the same way: defines, shapes, numbers
@@ -36,6 +37,7 @@ int ws_cli_check(int argc, char **argv);
 int ws_cli_gen(int argc, char **argv);
 int ws_cli_run(int argc, char **argv);
 int ws_cli_bench(int argc, char **argv);
+int ws_cli_probe(int argc, char **argv);
 int ws_cli_emu(int argc, char **argv);
 
 /* ---- report.c ---- */

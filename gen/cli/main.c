@@ -12,6 +12,7 @@ static const struct {
     {"gen", "turn a spec into a PTX kernel with a manifest", ws_cli_gen},
     {"run", "run a kernel on random data and compare it with an fp64 reference", ws_cli_run},
     {"bench", "time a kernel on a GPU", ws_cli_bench},
+    {"probe", "show where each element of a buffer or register tile lies", ws_cli_probe},
     {"emu", "run any PTX kernel on the CPU emulator", ws_cli_emu},
 };
 enum { NCOMMANDS = sizeof commands / sizeof *commands };

@@ -55,9 +55,11 @@ const char *ws_eval_predicate(struct eval *ev, const struct ws_node *x, int e) {
   struct lower *l = ev->l;
   if (x->kind == WS_N_REDUCE) return ws_lower_vote(l, x);
   if (x->kind == WS_N_VAR || x->kind == WS_N_PART) return leaf(ev, x, e, WS_BOOL);
-  const char *p = ws_lower_temp(l, WS_REG_PRED);
-  if (x->kind == WS_N_CONST) {
-    OP(l, "compare_s32", "ne", p, x->value != 0 ? "1" : "0", "0");
+  bool never = false, about_list = x->kind == WS_N_IS_FIRST || x->kind == WS_N_IS_LAST || x->kind == WS_N_IS_MASKED || x->kind == WS_N_HAS_NEXT || x->kind == WS_N_LEN;
+  const char *uniform = about_list ? ws_uniform_pred(l, x, &never) : NULL, *p = uniform ? uniform : ws_lower_temp(l, WS_REG_PRED);
+  if (uniform) return uniform;
+  if (x->kind == WS_N_CONST || about_list) {
+    OP(l, "compare_s32", "ne", p, about_list ? never ? "0" : "1" : x->value != 0 ? "1" : "0", "0");
     return p;
   }
   if (x->fn == WS_F_AND || x->fn == WS_F_OR) {
@@ -182,6 +184,11 @@ struct ws_node *ws_rewritten(struct lower *l, struct ws_node *x) {
   *y = *x;
   y->arg = WS_NEW_N(l->arena, struct ws_node *, x->n);
   for (int i = 0; i < x->n; i++) y->arg[i] = ws_rewritten(l, x->arg[i]);
+  if (y->kind == WS_N_OP && y->fn == WS_F_SELECT && y->arg[0]->cols == 1 && y->arg[0]->rows == 1) { /* known in this copy of a loop's body? */
+    enum tri known = ws_uniform_static(l, y->arg[0]);
+    struct ws_node *arm = y->arg[known == YES ? 1 : 2];
+    if (known != UNKNOWN && arm->rows == y->rows && arm->cols == y->cols) return arm;
+  }
   if (y->kind != WS_N_OP || y->type != WS_F32 || (y->fn != WS_F_ADD && y->fn != WS_F_SUB)) return y;
   for (int side = 0; side < 2; side++) {
     struct ws_node *m = y->arg[side], *c = y->arg[1 - side];
@@ -301,7 +308,7 @@ static void count_act(void *ctx, struct ws_act *a) {
   c->uses += uses_in(a->value, c->v) + uses_in(a->a, c->v);
   for (int i = 0; i < a->narms; i++) c->uses += uses_in(a->arms[i].cond, c->v);
   if (a->kind == WS_S_PRODUCT && a->accumulate && a->dst == c->v) c->uses++;
-  c->writes += a->dst == c->v;
+  c->writes += a->dst == c->v || a->dst2 == c->v;
 }
 
 /* May dst stand for src instead of being copied? When dst is assigned here only, is read behind this statement in the same

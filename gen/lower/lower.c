@@ -182,6 +182,7 @@ static void comment(struct lower *l, const struct ws_act *a) {
 /* The first thread of the role runs the block, the others go around it. */
 static void one_thread(struct lower *l, struct ws_act *a) {
   const char *skip = ws_ptx_label(&l->px, "others"), *p = ws_lower_temp(l, WS_REG_PRED);
+  ws_lower_descriptors(l, a->body);
   OP(l, "compare_s32", "ne", p, "%thread", "0");
   OP(l, "branch_if", p, skip);
   ws_lower_acts(l, a->body);
@@ -203,6 +204,7 @@ static void lower_act(struct lower *l, struct ws_acts *acts, size_t i) {
   case WS_S_REDUCE: ws_lower_reduction(l, a); break;
   case WS_S_PRODUCT: a->by == WS_BY_WGMMA ? ws_lower_wgmma(l, a) : a->by == WS_BY_TCGEN05 ? ws_lower_tcgen05(l, a) : ws_lower_product(l, a); break;
   case WS_S_ASSIGN: a->handle ? ws_lower_same_slot(l, a) : a->to ? ws_lower_from_zero(l, a) : ws_lower_assign(l, acts, i); break;
+  case WS_S_ASSIGN2: ws_lower_read_red(l, a); break;
   case WS_S_ARRIVE: a->barrier->named ? sync_act(l, a) : ws_lower_arrive(l, a); break;
   case WS_S_SYNC: sync_act(l, a); break;
   case WS_S_ACQUIRE: ws_lower_acquire(l, a); break;

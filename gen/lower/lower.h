@@ -136,6 +136,8 @@ struct lower {
   } *fixed;
   size_t nfixed, fixed_cap;
   const char *l2[2];               /* policies of this program: evict_first, evict_last */
+  struct ready *ready;             /* descriptors built ahead; see tcgen05.c */
+  size_t nready, ready_cap;
   const char *lane_first;          /* predicate: lane 0; NULL until it is needed */
   struct tma_map **tma_maps;       /* of the whole kernel */
   size_t nmaps, maps_cap;
@@ -210,7 +212,12 @@ struct operand {
   const char *low, *high;        /* registers or immediates: descriptor words of step 0 */
 };
 void ws_describe(struct lower *l, struct operand *o, bool rows);
-const char *ws_descriptor(struct lower *l, const struct operand *o, int k, int mi); /* a register: of k step k, m-tile mi */
+const char *ws_descriptor(struct lower *l, const struct operand *o, int k, int mi, const char *into); /* of k step k, m-tile mi; NULL: a temporary */
+/* Its numbers, without code: bytes from the tile's start to the operand, from step 0 to step k; the words' constant parts. */
+long ws_descriptor_start(const struct operand *o);
+long ws_descriptor_step(const struct operand *o, int k, int mi);
+long ws_descriptor_lead(const struct operand *o);
+long ws_descriptor_high(const struct ws_schedule *s, const struct operand *o);
 
 /* Where a slot's bytes lie under the shape that its name gives it: panels are as high as that has rows. */
 static inline struct ws_smem_layout ws_mem_layout(const struct ws_mem *m) {
@@ -222,8 +229,11 @@ static inline struct ws_smem_layout ws_mem_layout(const struct ws_mem *m) {
 /* tcgen05.c */
 void ws_lower_tcgen05_commit(struct lower *l, struct bar_ref b, enum ws_barrier_scope scope);
 void ws_lower_tcgen05(struct lower *l, struct ws_act *a);
+void ws_lower_descriptors(struct lower *l, struct ws_acts *block); /* those of products with descriptors=all */
+unsigned ws_tcgen05_instruction(bool bf16, int m, int n, bool a_mn, bool b_mn); /* instruction descriptor */
 void ws_lower_from_zero(struct lower *l, struct ws_act *a);   /* D = 0 in tensor memory */
 struct tile ws_lower_read_tmem(struct lower *l, const struct ws_mem *m, const struct tile *into, int chunk);
+void ws_lower_read_red(struct lower *l, const struct ws_act *a); /* x, r = read(S) with red=max */
 void ws_lower_write_tmem(struct lower *l, const struct ws_mem *m, const struct tile *v, int chunk);
 void ws_lower_tmem_alloc(struct lower *l);                    /* at the start of the kernel, and at its end */
 void ws_lower_tmem_free(struct lower *l);

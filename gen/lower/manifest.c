@@ -110,6 +110,15 @@ static void reference(const struct ws_schedule *s, struct ws_buf *o) {
     ws_buf_printf(o, "// set: reference_visible col <= row + keys - queries and col > row + keys - queries - %d\n", s->window);
 }
 
+/* Exponentials on the FMA pipe are less exact than `run` expects of an exponential: it reads how much (templates/common/arith.ptx). */
+static void finds_poly(void *ctx, struct ws_act *a) { *(bool *)ctx |= a->opt.poly > 0; }
+
+static void line_exp2(const struct ws_schedule *s, struct ws_buf *o) {
+  bool poly = false;
+  for (int i = 0; i < s->nprograms; i++) ws_each_act(s->programs[i].body, finds_poly, &poly);
+  if (poly) ws_buf_puts(o, "// set: exp2_error 1.7e-4\n");
+}
+
 const char *ws_manifest_text(const struct ws_schedule *s, const struct ws_params *params) {
   static const char *const types[] = {[WS_PARAM_U64] = "u64", [WS_PARAM_U32] = "u32", [WS_PARAM_F32] = "f32", [WS_PARAM_MAP] = "map"};
   struct ws_buf o = {.arena = s->arena};
@@ -118,6 +127,7 @@ const char *ws_manifest_text(const struct ws_schedule *s, const struct ws_params
   for (size_t i = 0; i < s->nparams; i++) line_set(&s->params[i], &o);
   if (s->watchdog > 0) ws_buf_printf(&o, "// set: watchdog %g\n", s->watchdog);
   reference(s, &o);
+  line_exp2(s, &o);
   for (int i = 0; i < s->ntensors; i++) line_tensor(&s->tensors[i], &o);
   if (s->watchdog > 0) ws_buf_puts(&o, "// tensor: watchdog inout i32 [16] align 4\n");
   const struct ws_tensor *q = &s->tensors[0];

@@ -168,7 +168,23 @@ static const char *wgmma_reason(const struct ws_schedule *s, const struct ws_pro
   return NULL;
 }
 
-static const char *tcgen05_reason(const struct ws_act *a) {
+/* Descriptors built in front of a one-thread block need operands whose place is known there. */
+static const char *ahead_reason(const struct ws_programm *p, const struct ws_act *a) {
+  if (!a->opt.descriptors_all) return NULL;
+  if (p->role->one_thread) return "`descriptors=all` in a role of one thread";
+  bool moves = (a->a_mem->handle && a->a_mem->space == WS_SMEM && a->a_mem->buffer->stages > 1) || (a->b_mem->handle && a->b_mem->buffer->stages > 1);
+  return moves ? "`descriptors=all` of a slot of a ring" : NULL;
+}
+
+/* Does a tile in tensor memory start at a multiple of so many columns, whichever element it is? */
+static bool starts_at(const struct ws_mem *m, int unit) {
+  const struct ws_bufferm *b = m->buffer;
+  for (int i = 0; i < b->count * b->stages; i++)
+    if ((b->column[i] + (long)m->col0 * ws_type_bits(b->type) / 32) % unit) return false;
+  return true;
+}
+
+static const char *tcgen05_reason(const struct ws_programm *p, const struct ws_act *a) {
   const struct ws_mem *m[] = {a->a_mem, a->b_mem};
   if (!a->a_mem) return "a left operand of tcgen05 in registers";
   for (int i = 0; i < 2; i++) {
@@ -177,7 +193,9 @@ static const char *tcgen05_reason(const struct ws_act *a) {
   }
   if (a->a_mem->transposed && a->a_mem->space == WS_TMEM) return "a transposed left operand in tensor memory";
   if (a->to->rows != 128 || a->to->buffer->type != WS_F32) return "an accumulator in tensor memory that is not 128 rows of f32";
-  return a->opt.descriptors_all ? "`descriptors=all`" : NULL;
+  if (!starts_at(a->to, 2)) return "an accumulator in tensor memory that starts at an odd column";
+  if (a->a_mem->space == WS_TMEM && !starts_at(a->a_mem, 4)) return "a left operand in tensor memory that starts at no multiple of 4 columns";
+  return ahead_reason(p, a);
 }
 
 /* Columns that are a run-time extent. */
@@ -203,11 +221,11 @@ static const char *act_reason(const struct scan *c, const struct ws_act *a) {
   case WS_S_AWAIT: return hopper ? NULL : "`await`: the products of mma.sync are done when the next instruction starts";
   case WS_S_COPY: return a->from->transposed || a->to->transposed ? "a transposing copy" : NULL;
   case WS_S_REDUCE: return reduce_reason(a);
-  case WS_S_ASSIGN2: return "a read with two results";
+  case WS_S_ASSIGN2: return a->dst->cols % 2 || !starts_at(a->value->mem, 2) ? "tcgen05.ld.red of columns that are no pairs" : NULL;
   case WS_S_ASSIGN: return a->handle || !a->dst_part.given ? NULL : part_reason(&a->dst_part, a->dst->cols, ws_part_cols(&a->dst_part, a->dst->cols), a->dst->layout, a->dst->type);
   case WS_S_PRODUCT:
     if (a->by == WS_BY_WGMMA) return wgmma_reason(sc, c->p, a);
-    if (a->by == WS_BY_TCGEN05) return tcgen05_reason(a);
+    if (a->by == WS_BY_TCGEN05) return tcgen05_reason(c->p, a);
     return a->a_mem && a->a_mem->transposed ? "a transposed left operand" : NULL;
   case WS_S_LOAD:
     if (a->from->space != WS_GLOBAL) return "a copy into the other CTA";

@@ -89,6 +89,26 @@ struct tile ws_lower_read_tmem(struct lower *l, const struct ws_mem *m, const st
   return *into;
 }
 
+/* x, r = read(S) with red=max: each instruction brings the maximum of its columns along. All of them are read before the wait; all
+ * their registers are written, also those that nobody uses. */
+void ws_lower_read_red(struct lower *l, const struct ws_act *a) {
+  struct tile *x = &l->var[a->dst->index], *r = &l->var[a->dst2->index];
+  *x = ws_tile_make(l, a->dst->name, a->dst->rows, a->dst->cols, a->dst->type, a->dst->layout);
+  *r = ws_tile_make(l, a->dst2->name, a->dst2->rows, a->dst2->cols, a->dst2->type, a->dst2->layout);
+  long imm;
+  const char *base = address(l, a->value->mem, "%tmem_lanes", &imm), *max[128];
+  int parts = 0;
+  for (int c = 0, w; c < x->n; c += w) {
+    w = width(x->n - c, a->opt.chunk ? a->opt.chunk : CHUNK);
+    max[parts] = parts ? ws_lower_temp(l, WS_REG_F32) : r->reg[0];
+    struct ws_list lines[] = {ws_register_lines(l, x->reg + c, w)};
+    const char *args[] = {ws_lower_int(l, w), max[parts++], base, ws_lower_int(l, imm + c)};
+    ws_ptx_op_list(&l->px, "tcgen05_ld_max", args, 4, lines, 1);
+  }
+  WS_OP0(&l->px, "tcgen05_wait_ld");
+  for (int i = 1; i < parts; i++) OP(l, "max_f32", r->reg[0], r->reg[0], max[i]);
+}
+
 void ws_lower_write_tmem(struct lower *l, const struct ws_mem *m, const struct tile *v, int chunk) {
   move(l, m, v->reg, v->n, chunk, "tcgen05_st");
   WS_OP0(&l->px, "tcgen05_wait_st");
@@ -96,10 +116,50 @@ void ws_lower_write_tmem(struct lower *l, const struct ws_mem *m, const struct t
 
 /* --- products --- */
 
+/* `descriptors=all`: every thread builds all descriptors of a product in front of the block of the one that issues it. */
+struct ready {
+  const struct ws_act *act;
+  const char **a, **b;             /* registers by k step; a is NULL for a left operand in tensor memory */
+};
+
+static int k_steps(const struct ws_act *a) { return (a->b_mem->transposed ? a->b_mem->cols : a->b_mem->rows) / WS_KSTEP; }
+static struct operand left(const struct ws_act *a) { return (struct operand){.mem = a->a_mem, .mn_major = a->a_mem->transposed}; }
+static struct operand right(const struct ws_act *a) { return (struct operand){.mem = a->b_mem, .mn_major = !a->b_mem->transposed}; }
+
+static struct ready *ready(struct lower *l, const struct ws_act *a) {
+  for (size_t i = 0; i < l->nready; i++)
+    if (l->ready[i].act == a) return &l->ready[i];
+  return NULL;
+}
+
+static const char **build(struct lower *l, struct operand o, const char **reg, int steps) {
+  ws_describe(l, &o, false);
+  for (int k = 0; k < steps; k++) ws_descriptor(l, &o, k, 0, reg[k]);
+  return reg;
+}
+
+static const char **registers(struct lower *l, const char *what, const struct ws_act *a) {
+  return ws_ptx_regs(&l->px, WS_REG_B64, ws_lower_unique(l, "%s_%u", what, a->src->pos.line), (size_t)k_steps(a));
+}
+
+static void build_ready(void *ctx, struct ws_act *a) {
+  struct lower *l = ctx;
+  if (a->kind != WS_S_PRODUCT || !a->opt.descriptors_all) return;
+  ws_lower_note(l, "descriptors of line %u, built by all threads", a->src->pos.line);
+  struct ready *r = ready(l, a);
+  if (!r) {
+    r = WS_PUSH(l->arena, l->ready, l->nready, l->ready_cap);
+    *r = (struct ready){.act = a, .a = a->a_mem->space == WS_SMEM ? registers(l, "left", a) : NULL, .b = registers(l, "right", a)};
+  }
+  if (r->a) build(l, left(a), r->a, k_steps(a));
+  build(l, right(a), r->b, k_steps(a));
+}
+
+void ws_lower_descriptors(struct lower *l, struct ws_acts *block) { ws_each_act(block, build_ready, l); }
+
 /* Instruction descriptor (PTX ISA, "Instruction descriptor", kind::f16): D is f32, types of A and B, transpositions, N / 8, M / 16. */
-static unsigned instruction_descriptor(const struct ws_act *a, int m, int n, bool a_mn, bool b_mn) {
-  unsigned bf16 = a->b_mem->buffer->type == WS_BF16;
-  return 1u << 4 | bf16 << 7 | bf16 << 10 | (unsigned)a_mn << 15 | (unsigned)b_mn << 16 | (unsigned)(n / 8) << 17 | (unsigned)(m / 16) << 24;
+unsigned ws_tcgen05_instruction(bool bf16, int m, int n, bool a_mn, bool b_mn) {
+  return 1u << 4 | (unsigned)bf16 << 7 | (unsigned)bf16 << 10 | (unsigned)a_mn << 15 | (unsigned)b_mn << 16 | (unsigned)(n / 8) << 17 | (unsigned)(m / 16) << 24;
 }
 
 /* Whether D is added to, where the paths that lead here differ: a register, 0 behind `D = 0`. */
@@ -112,23 +172,24 @@ static const char *adds(struct lower *l, const struct ws_mem *d) {
 void ws_lower_from_zero(struct lower *l, struct ws_act *a) { OP(l, "mov_s32", adds(l, a->to), "0"); }
 
 void ws_lower_tcgen05(struct lower *l, struct ws_act *a) {
-  struct operand b = {.mem = a->b_mem, .mn_major = !a->b_mem->transposed}, am = {.mem = a->a_mem, .mn_major = a->a_mem->transposed};
+  struct operand b = right(a), am = left(a);
+  const struct ready *built = a->opt.descriptors_all ? ready(l, a) : NULL;
   bool from_tmem = a->a_mem->space == WS_TMEM;
-  int steps = (a->b_mem->transposed ? a->b_mem->cols : a->b_mem->rows) / WS_KSTEP, n = a->b_mem->transposed ? a->b_mem->rows : a->b_mem->cols;
+  int steps = k_steps(a), n = a->b_mem->transposed ? a->b_mem->rows : a->b_mem->cols;
   long d_imm, a_imm = 0;
   const char *d = address(l, a->to, "%tmem", &d_imm), *at = NULL;
   if (d_imm) OP(l, "add_s32", at = ws_lower_temp(l, WS_REG_B32), d, ws_lower_int(l, d_imm)), d = at;
-  const char *left = from_tmem ? address(l, a->a_mem, "%tmem", &a_imm) : NULL, *p = NULL;
-  if (!from_tmem) ws_describe(l, &am, false);
-  ws_describe(l, &b, false);
-  const char *idesc = ws_fmt(l->arena, "0x%08X", instruction_descriptor(a, a->to->rows * (l->s->pair ? 2 : 1), l->s->pair ? n * 2 : n, am.mn_major && !from_tmem, b.mn_major));
+  const char *at_a = from_tmem ? address(l, a->a_mem, "%tmem", &a_imm) : NULL, *p = NULL;
+  if (!from_tmem && !built) ws_describe(l, &am, false);
+  if (!built) ws_describe(l, &b, false);
+  const char *idesc = ws_fmt(l->arena, "0x%08X", ws_tcgen05_instruction(a->b_mem->buffer->type == WS_BF16, a->to->rows * (l->s->pair ? 2 : 1), l->s->pair ? n * 2 : n, am.mn_major && !from_tmem, b.mn_major));
   if (a->start == WS_STARTS_BY_PATH) OP(l, "compare_s32", "ne", p = ws_lower_temp(l, WS_REG_PRED), adds(l, a->to), "0");
   for (int k = 0; k < steps; k++) {
-    const char *add = k ? "1" : p ? p : a->start == WS_ADDS ? "1" : "0", *db = ws_descriptor(l, &b, k, 0);
+    const char *add = k ? "1" : p ? p : a->start == WS_ADDS ? "1" : "0", *db = built ? built->b[k] : ws_descriptor(l, &b, k, 0, NULL);
     if (from_tmem)
-      OP(l, "tcgen05_mma_ts", group(l), d, left, ws_lower_int(l, a_imm + k * 8L), db, idesc, add);
+      OP(l, "tcgen05_mma_ts", group(l), d, at_a, ws_lower_int(l, a_imm + k * 8L), db, idesc, add);
     else
-      OP(l, "tcgen05_mma_ss", group(l), d, ws_descriptor(l, &am, k, 0), db, idesc, add);
+      OP(l, "tcgen05_mma_ss", group(l), d, built ? built->a[k] : ws_descriptor(l, &am, k, 0, NULL), db, idesc, add);
   }
   if (p) OP(l, "mov_s32", adds(l, a->to), "1");
 }

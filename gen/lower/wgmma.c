@@ -5,14 +5,14 @@
 static void multiply(struct lower *l, const struct ws_act *act, const struct tile *d, const struct tile *a, const struct operand *am,
                      const struct operand *b, int k, int mi) {
   const char *n = ws_lower_int(l, d->nt * 8L), *type = act->b_mem->buffer->type == WS_BF16 ? "bf16" : "f16";
-  const char *db = ws_descriptor(l, b, k, 0), *add = !act->accumulate && k == 0 ? "0" : "1", *tb = b->mn_major ? "1" : "0";
+  const char *db = ws_descriptor(l, b, k, 0, NULL), *add = !act->accumulate && k == 0 ? "0" : "1", *tb = b->mn_major ? "1" : "0";
   struct ws_list lines[] = {ws_register_lines(l, &d->reg[mi * d->nt * 4], d->nt * 4)};
   if (a->n) {
     const char **r = &a->reg[(mi * a->nt + 2 * k) * 2], *args[] = {n, type, r[0], r[1], r[2], r[3], db, add, tb};
     ws_ptx_op_list(&l->px, "wgmma_rs", args, sizeof args / sizeof *args, lines, 1);
     return;
   }
-  const char *args[] = {n, type, ws_descriptor(l, am, k, mi), db, add, am->mn_major ? "1" : "0", tb};
+  const char *args[] = {n, type, ws_descriptor(l, am, k, mi, NULL), db, add, am->mn_major ? "1" : "0", tb};
   ws_ptx_op_list(&l->px, "wgmma_ss", args, sizeof args / sizeof *args, lines, 1);
 }
 

@@ -14,11 +14,18 @@ uint32_t ws_emu_random(struct cluster *cl, uint32_t below) {
   return (uint32_t)((cl->random >> 33) * below >> 31);
 }
 
+void ws_emu_cluster_id(const struct emu_launch *l, uint64_t number, uint32_t id[3]) {
+  for (int d = 0; d < 3; d++) {
+    uint32_t n = l->grid[d] / l->cluster[d];
+    id[d] = (uint32_t)(number % n) * l->cluster[d];
+    number /= n;
+  }
+}
+
 struct cluster *ws_emu_cluster_new(struct grid *g, uint64_t number, struct fault *fault) {
   const struct emu_launch *l = g->l;
   struct cluster *cl = calloc(1, sizeof *cl);
-  uint64_t at = number;
-  uint32_t id[3], rank[3];
+  uint32_t first[3], rank[3];
   if (!cl) {
     fault->code = WS_CUDA_ERROR_OUT_OF_MEMORY;
     snprintf(fault->msg, sizeof fault->msg, "kernel '%s': no host memory for a cluster", l->kernel->func->sym->name);
@@ -28,16 +35,13 @@ struct cluster *ws_emu_cluster_new(struct grid *g, uint64_t number, struct fault
   cl->number = number;
   cl->last = &cl->first;
   cl->random = (l->options.seed + 1) * 0x9e3779b97f4a7c15u ^ number;
-  for (int d = 0; d < 3; d++) {
-    id[d] = (uint32_t)(at % (l->grid[d] / l->cluster[d]));
-    at /= l->grid[d] / l->cluster[d];
-  }
+  ws_emu_cluster_id(l, number, first);
   for (uint32_t r = 0; r < l->cluster[0] * l->cluster[1] * l->cluster[2]; r++) {
     uint32_t cta[3];
     rank[0] = r % l->cluster[0];
     rank[1] = r / l->cluster[0] % l->cluster[1];
     rank[2] = r / l->cluster[0] / l->cluster[1];
-    for (int d = 0; d < 3; d++) cta[d] = id[d] * l->cluster[d] + rank[d];
+    for (int d = 0; d < 3; d++) cta[d] = first[d] + rank[d];
     cl->cta[r] = ws_emu_cta_new(cl, r, cta, fault);
     if (!cl->cta[r]) {
       ws_emu_cluster_free(cl);

@@ -52,6 +52,8 @@ struct cluster {
 };
 enum cluster_event { CLUSTER_DONE, CLUSTER_PAUSED, CLUSTER_FAULT };
 struct cluster *ws_emu_cluster_new(struct grid *g, uint64_t number, struct fault *fault);
+/* The first CTA of the grid's cluster `number`. */
+void ws_emu_cluster_id(const struct emu_launch *l, uint64_t number, uint32_t id[3]);
 void ws_emu_cluster_free(struct cluster *cl);
 enum cluster_event ws_emu_cluster_run(struct cluster *cl);
 /* barrier.cluster.arrive and .wait by a whole warp. */

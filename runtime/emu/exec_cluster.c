@@ -147,7 +147,9 @@ static emu_fn *remote_form(struct bind *b) {
   return in->w * in->n > 16 ? NULL : remote;
 }
 
+emu_resolve LEVELLED(ws_emu_resolve_clc);
 emu_fn *LEVELLED(ws_emu_resolve_cluster)(struct bind *b) {
+  if (!strcmp(b->u->row->mnemonic, "clusterlaunchcontrol")) return LEVELLED(ws_emu_resolve_clc)(b);
   static const struct emu_key keys[] = {{"mapa.u32", mapa_uint32_t}, {"mapa.u64", mapa_uint64_t}, {"mapa.shared::cluster.u32", mapa_uint32_t},
                                         {"mapa.shared::cluster.u64", mapa_uint64_t}, {"getctarank.u32", rank_uint32_t}, {"getctarank.u64", rank_uint64_t},
                                         {"getctarank.shared::cluster.u32", rank_uint32_t}, {"getctarank.shared::cluster.u64", rank_uint64_t},

@@ -53,6 +53,15 @@ static struct cluster *take(struct grid_run *r, struct fault *fault, uint64_t *n
   return fresh ? ws_emu_cluster_new(&r->g, *number, fault) : c;
 }
 
+bool ws_emu_grid_cancel(struct grid *g, uint64_t *number) {
+  struct grid_run *r = g->run;
+  pthread_mutex_lock(&r->lock);
+  bool found = r->next < g->clusters;
+  if (found) *number = r->next++;
+  pthread_mutex_unlock(&r->lock);
+  return found;
+}
+
 static void add_stats(struct warp_stats *to, const struct cta *c) {
   for (uint32_t i = 0; i < c->nwarps; i++) {
     const struct warp_stats *s = &c->warps[i].stats;

@@ -206,6 +206,8 @@ struct grid {
   struct grid_run *run;
 };
 
+/* Takes a cluster of the grid that has not started, so that it never will; false: there is none. */
+bool ws_emu_grid_cancel(struct grid *g, uint64_t *number);
 /* Runs a grid to its end or first fault. Adds to *total, and the seconds that workers spent to *core_seconds. */
 int ws_emu_run_grid(const struct emu_launch *l, struct warp_stats *total, double *core_seconds, struct fault *fault);
 

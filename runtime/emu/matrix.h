@@ -39,16 +39,17 @@ INLINE uint32_t mn_major(const struct matrix *m, uint32_t mn, uint32_t k) {
   return at / m->span * m->leading + (k >> 3) * m->stride + (k & 7) * m->span + at % m->span;
 }
 
-/* rows x 32 bytes. Returns the first row that lies outside of shared memory, or `rows`. */
-static uint32_t fetch_k(const struct matrix *m, uint32_t rows, uint8_t (*out)[32]) {
+/* rows x `units` 16-byte units. Returns the first row that lies outside of shared memory, or `rows`. */
+INLINE uint32_t fetch_units(const struct matrix *m, uint32_t rows, uint32_t units, uint8_t (*out)[32]) {
   for (uint32_t r = 0; r < rows; r++)
-    for (uint32_t unit = 0; unit < 2; unit++) {
+    for (uint32_t unit = 0; unit < units; unit++) {
       const uint8_t *p = chunk(m, k_major(m, r, unit));
       if (!p) return r;
       memcpy(out[r] + 16 * unit, p, 16);
     }
   return rows;
 }
+static uint32_t fetch_k(const struct matrix *m, uint32_t rows, uint8_t (*out)[32]) { return fetch_units(m, rows, 2, out); }
 INLINE uint32_t fetch_mn_as(const struct matrix *m, uint32_t rows, uint32_t bytes, uint8_t (*out)[32]) {
   for (uint32_t r = 0; r < rows; r += 16 / bytes)
     for (uint32_t k = 0; k < 32 / bytes; k++) {

@@ -15,7 +15,7 @@
 
 static bool off(const struct cta *c) { return c->grid->l->options.no_race; }
 static uint32_t tick(struct cta *c) { return ++c->cluster->tc_tick; }
-static uint8_t halves_of(const struct tc_move *m) { return m->columns && m->in->u >> 4 ? 1u << (m->lane / TC_GRANULE & 1) : 3; } /* shape 0 has 32 lanes */
+static uint32_t halves_of(const struct tc_move *m) { return m->in->u >> 4 ? 1u << (m->lane / TC_GRANULE & 1) : 3; } /* shape 0 has 32 lanes */
 static bool overlap(uint32_t a, uint32_t na, uint32_t b, uint32_t nb) { return a < b + nb && b < a + na; }
 
 static int accuse(struct who who, const struct cta *c, uint32_t pc, const char *does, uint32_t column, const char *what) {
@@ -86,7 +86,7 @@ void ws_emu_tc_moved(struct warp *w, const struct tc_move *m) {
 /* ---- a product or copy ---- */
 static int against_warp(struct who who, struct cta *c, const struct tc_span *s, uint32_t col, const struct tc_access *a, bool stored) {
   const struct warp *v = &c->warps[a->warp];
-  const char *does = s->write ? "accumulates in" : "takes A from";
+  const char *does = s->write ? "writes" : "takes A from";
   if (!a->tick || (v == who.w && v->cta == who.w->cta)) return EV_NEXT;
   if (v->tc_before <= a->tick)
     return accuse(who, c, a->pc, does, col, stored ? "which another warp stored without a tcgen05.fence::before_thread_sync since its wait"
@@ -111,7 +111,7 @@ static int against_pending(struct who who, const struct cta *c, const struct tc_
   for (uint32_t i = 0; i < c->nwarps; i++)
     for (const struct tc_move *m = c->warps[i].moves; m; m = m->next) {
       if ((!s->write && !m->store) || !(s->halves & halves_of(m)) || !overlap(s->column, s->columns, m->column, m->columns)) continue;
-      return accuse(who, c, pc_of(c, m->in), s->write ? "accumulates in" : "takes A from", m->column > s->column ? m->column : s->column,
+      return accuse(who, c, pc_of(c, m->in), s->write ? "writes" : "takes A from", m->column > s->column ? m->column : s->column,
                     m->store ? "which a warp stores without a tcgen05.wait::st since" : "which a warp loads without a tcgen05.wait::ld since");
     }
   return EV_NEXT;

@@ -57,11 +57,17 @@ static enum ws_status refused(struct ws_kernel *k, ws_cu_result result, const ch
 
 enum { LOG_BYTES = 8192 };
 
+/* WARPSCORE_LINE_INFO=1: the driver's compiler keeps the .loc lines, for a profiler's view of the source. */
+static bool wants_lines(void) {
+  const char *s = getenv("WARPSCORE_LINE_INFO");
+  return s && *s && strcmp(s, "0");
+}
+
 static ws_cu_result module_from(struct ws_kernel *k, const void *image, char *log) {
-  unsigned int options[] = {WS_CU_JIT_ERROR_LOG_BUFFER, WS_CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-  void *values[] = {log, (void *)(uintptr_t)(LOG_BYTES - 1)};
+  unsigned int options[] = {WS_CU_JIT_ERROR_LOG_BUFFER, WS_CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, WS_CU_JIT_GENERATE_LINE_INFO};
+  void *values[] = {log, (void *)(uintptr_t)(LOG_BYTES - 1), (void *)(uintptr_t)1};
   *log = 0;
-  ws_cu_result result = k->device->driver.api.cuModuleLoadDataEx(&k->module, image, 2, options, values);
+  ws_cu_result result = k->device->driver.api.cuModuleLoadDataEx(&k->module, image, wants_lines() ? 3 : 2, options, values);
   if (result) k->module = NULL;
   return result;
 }
@@ -111,11 +117,11 @@ static enum ws_status load_module(struct ws_kernel *k, const char *image, size_t
   if (!log) return ws_rt_out_of_memory(err, LOG_BYTES);
   memset(log, 0, LOG_BYTES);
   ws_cu_result result;
-  if (length && d->cache_folder && links) {
+  if (length && d->cache_folder && links && !wants_lines()) { /* the cache holds machine code without lines */
     result = through_cache(k, image, length, log);
   } else {
     if (length && d->cache_folder)
-      snprintf(k->cache_note, sizeof k->cache_note, "not used: %s", d->info.emulator ? "the emulator makes no machine code"
+      snprintf(k->cache_note, sizeof k->cache_note, "not used: %s", wants_lines() ? "WARPSCORE_LINE_INFO is set" : d->info.emulator ? "the emulator makes no machine code"
                                                                                      : "this driver has no linker");
     k->load.source = length ? WS_LOAD_COMPILED : WS_LOAD_CUBIN;
     result = module_from(k, image, log);

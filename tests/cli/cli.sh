@@ -15,7 +15,7 @@ expect 0 'usage: warpscore COMMAND' "$tool" --help
 expect 0 'warpscore 0.' "$tool" --version
 expect 2 "unknown command 'chek': did you mean 'check'?" "$tool" chek
 expect 2 "unknown command 'xyz'; see" "$tool" xyz
-for command in check gen run bench; do
+for command in check gen run bench probe; do
   expect 0 "usage: warpscore $command" "$tool" $command --help
   expect 2 "see \`warpscore $command --help\`" "$tool" $command
   expect 2 "see \`warpscore $command --help\`" "$tool" $command --no-such-option x

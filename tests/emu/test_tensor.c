@@ -175,6 +175,47 @@ static void test_reductions(void **state) {
   }
 }
 
+/* ---- tcgen05.cp: shared memory holds its own byte offsets, columns 8 .. 15 (or 11) are filled, every row without a swizzle or with one ---- */
+static const struct copy { const char *form; int rows, units; } copies[] = {
+    {"128x256b", 128, 2}, {"4x256b", 4, 2}, {"128x128b", 128, 1}, {"64x128b.warpx2::02_13", 64, 1}, {"64x128b.warpx2::01_23", 64, 1}, {"32x128b.warpx4", 32, 1}};
+static int copied_row(int form, int lane) { /* the row of a lane, or -1 */
+  switch (form) {
+    case 1: return lane % 32 ? -1 : lane / 32;
+    case 3: return lane % 64;
+    case 4: return lane / 64 * 32 + lane % 32;
+    case 5: return lane % 32;
+    default: return lane;
+  }
+}
+static void test_copies(void **state) {
+  (void)state;
+  for (int form = 0; form < 6; form++)
+    for (int swizzle = 0; swizzle < 2; swizzle++) {
+      char body[4000];
+      /* no swizzle: 128 to the next unit, 256 to the next 8 rows; 64-byte swizzle: rows of 64 bytes */
+      unsigned long long desc = swizzle ? 0x8000402000010000ull : 0x0000401000080000ull;
+      int n = snprintf(body, sizeof body,
+               ALLOC(32) "mov.u32 n, s;\nshl.b32 v, t, 2;\nadd.u32 n, n, v;\nmov.u32 i, v;\nmov.u32 tb, 0;\nOWN: st.shared.b32 [n], i;\nadd.u32 n, n, 512;\nadd.u32 i, i, 512;\nadd.u32 tb, tb, 512;\nsetp.lt.u32 p, tb, 8192;\n@p bra OWN;\n"
+               "fence.proxy.async.shared::cta;\nbar.sync 0;\nmov.u32 v, s;\nshr.u32 v, v, 4;\ncvt.u64.u32 a, v;\nor.b64 a, a, 0x%llx;\n"
+               "@lead tcgen05.cp.cta_group::1.%s [ta+8], a;\n" COMMIT(bar) WAIT(bar) AFTER
+               "tcgen05.ld.sync.aligned.32x32b.x8.b32 {r0, r1, r2, r3, r4, r5, r6, r7}, [row+8];\n" WAIT_LD, desc, copies[form].form);
+      for (int c = 0; c < 8; c++) n += snprintf(body + n, sizeof body - (size_t)n, "st.global.b32 [o+%d], r%d;\n", 512 * c, c);
+      snprintf(body + n, sizeof body - (size_t)n, FREE(32));
+      CHECK(run(body, schedules[(form + swizzle) % 4]));
+      for (int c = 0; c < 8; c++)
+        for (int lane = 0; lane < 128; lane++) {
+          int row = c < 4 * copies[form].units ? copied_row(form, lane) : -1, unit = c / 4;
+          uint32_t at = (uint32_t)(swizzle ? row / 8 * 512 + row % 8 * 64 + unit * 16 : row / 8 * 256 + row % 8 * 16 + unit * 128);
+          if (swizzle) at ^= (at >> 7 & 3) << 4;
+          assert_int_equal(got[128 * c + lane], row < 0 ? 0x7ff57ff5 : at + (uint32_t)c % 4 * 4);
+        }
+    }
+  expect_fault(ALLOC(32) "@lead tcgen05.cp.cta_group::1.128x128b [ta+2], a;\n" FREE(32), "a multiple of 4 columns", "tcgen05.cp");
+  expect_fault(ALLOC(32) "@lead tcgen05.cp.cta_group::1.128x256b [ta+28], a;\n" FREE(32), "is not allocated", "tcgen05.cp");
+  /* a copy, then a product that takes what it copied, without a wait: ones * ones */
+  expect(ALLOC(64) "@lead tcgen05.cp.cta_group::1.128x256b [ta+32], a;\n@lead tcgen05.mma.cta_group::1.kind::f16 [ta], [ta+32], b, " NUMBER(FORM) ", 0;\n" COMMIT(bar) WAIT(bar) AFTER LD1(v, 3) WAIT_LD OUT(v) FREE(64), 16);
+}
+
 /* ---- order ---- */
 static void test_order(void **state) {
   (void)state;
@@ -298,7 +339,7 @@ static void test_device(void **state) {
 static int setup(void **state) { (void)state; emu_open(); return 0; }
 static int teardown(void **state) { (void)state; emu_close(); return 0; }
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_allocation), cmocka_unit_test(test_shapes), cmocka_unit_test(test_reductions), cmocka_unit_test(test_order), cmocka_unit_test(test_program_order),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_allocation), cmocka_unit_test(test_shapes), cmocka_unit_test(test_reductions), cmocka_unit_test(test_copies), cmocka_unit_test(test_order), cmocka_unit_test(test_program_order),
                                      cmocka_unit_test(test_late), cmocka_unit_test(test_hazards), cmocka_unit_test(test_faults), cmocka_unit_test(test_device)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -156,6 +156,7 @@ CU cuModuleLoadDataEx(struct CUmod_st **module, const void *image, unsigned int 
                       void **values) {
   BEGIN(cuModuleLoadDataEx);
   NEED_CONTEXT();
+  for (unsigned int i = 0; i < n; i++) fake.line_info += options[i] == WS_CU_JIT_GENERATE_LINE_INFO;
   if (fake.jit_log) {
     char *log = NULL;
     size_t size = 0;
@@ -272,14 +273,15 @@ CU cuMemGetInfo_v2(size_t *available, size_t *total) {
 }
 CU cuMemHostAlloc(void **address, size_t bytes, unsigned int flags) {
   BEGIN(cuMemHostAlloc);
+  NEED_CONTEXT();
   (void)flags;
-  *address = malloc(bytes);
+  fake.allocations++;
+  *address = own(malloc(bytes));
   return WS_CUDA_SUCCESS;
 }
 CU cuMemFreeHost(void *address) {
-  BEGIN(cuMemFreeHost);
-  free(address);
-  return WS_CUDA_SUCCESS;
+  disown(address);
+  RELEASE(cuMemFreeHost, allocations);
 }
 CU cuMemcpyHtoDAsync_v2(ws_cu_deviceptr to, const void *from, size_t bytes, struct CUstream_st *stream) {
   BEGIN(cuMemcpyHtoDAsync_v2);

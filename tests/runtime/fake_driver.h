@@ -15,6 +15,7 @@ struct fake_driver {
   const char *fail_name;    /* this call fails ... */
   int fail_nth;             /* ... or the n-th of any, from 1; 0 = none */
   unsigned int fail_result;
+  int line_info;         /* modules that were loaded with the .loc lines */
   const char *jit_log;      /* loading a module fails with this log */
   int threads_per_block;    /* what the compiled code allows */
   int nparams;              /* how many parameters a launch has */

@@ -254,6 +254,24 @@ static void loads_and_refuses(void **state) {
   ws_device_close(d);
 }
 
+/* WARPSCORE_LINE_INFO asks the driver for the lines of the spec. */
+static void loads_with_lines(void **state) {
+  (void)state;
+  static const char *const words[] = {NULL, "0", "1"};
+  struct ws_error_info err;
+  for (int i = 0; i < 3; i++) {
+    struct ws_device *d = open_device();
+    struct ws_kernel *k;
+    if (words[i]) setenv("WARPSCORE_LINE_INFO", words[i], 1);
+    assert_int_equal(ws_kernel_load_text(d, copy_ptx, copy_length, &k, &err), WS_OK);
+    unsetenv("WARPSCORE_LINE_INFO");
+    assert_int_equal(fake->line_info, i == 2);
+    ws_kernel_free(k);
+    ws_device_close(d);
+  }
+  fixture_nothing_is_left();
+}
+
 static void loads_cubins(void **state) {
   (void)state;
   unsigned char elf[128] = {0x7f, 'E', 'L', 'F', 2, 1};
@@ -468,7 +486,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
 #define TEST(f) cmocka_unit_test_setup(f, fixture_reset)
       TEST(opens_by_name),          TEST(picks_the_best),           TEST(falls_back_to_the_emulator),
-      TEST(refuses_by_capability),  TEST(loads_and_refuses),        TEST(loads_cubins),
+      TEST(refuses_by_capability),  TEST(loads_and_refuses),        TEST(loads_cubins),           TEST(loads_with_lines),
       TEST(passes_arguments),       TEST(launches_from_threads),    TEST(launches_cheaply),
       TEST(survives_every_failure), TEST(survives_failed_switches),
   };
