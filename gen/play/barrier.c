@@ -41,6 +41,46 @@ static void complete(struct world *w, struct bar *b, const struct ws_act *act) {
   b->pending = b->count;
 }
 
+/* --- init and inval, where they are stated --- */
+
+void bar_init(struct warp *p, struct bar *b, int count) {
+  struct world *w = p->w;
+  if (b->init && !b->inval) {
+    struct finding *f = report(w, p->at->src->pos, "init", "%s is initialised again", bar_name(w, b));
+    note(w, f, b->init->src->pos, "it was initialised here, and `inval` does not stand between");
+  }
+  struct actor *me = actor_of(p);
+  b->init = p->at, b->inval = NULL, b->init_comp = me->comp, b->init_time = ++me->clock.v[me->comp];
+  b->count = b->pending = count;
+}
+
+void bar_inval(struct warp *p, struct bar *b) {
+  struct world *w = p->w;
+  struct clock mine = knowledge(p, false);
+  b->inval = p->at;
+  for (int c = 0; b->used.v && c < w->nactors; c++) {
+    if (b->used.v[c] <= mine.v[c]) continue;
+    struct finding *f = report(w, p->at->src->pos, "init", "%s is invalidated while it may be used", bar_name(w, b));
+    note(w, f, p->at->src->pos, "by %s, %s: a barrier has to stand before this, behind the last use", role_name(p), where(p));
+    return;
+  }
+}
+
+void bar_usable(struct warp *p, struct bar *b) {
+  struct world *w = p->w;
+  struct actor *me = actor_of(p);
+  struct clock mine = knowledge(p, false);
+  if (!b->used.v) b->used = new_clock(w);
+  b->used.v[me->comp] = ++me->clock.v[me->comp];
+  if (b->inval) {
+    struct finding *f = report(w, p->at->src->pos, "init", "%s is used when it may be invalid", bar_name(w, b));
+    note(w, f, b->inval->src->pos, "by this; a barrier has to stand before it, behind the last use");
+  } else if (!b->init || mine.v[b->init_comp] < b->init_time) {
+    struct finding *f = report(w, p->at->src->pos, "init", "%s is used, but not behind its `init`", bar_name(w, b));
+    note(w, f, b->init ? b->init->src->pos : p->at->src->pos, "by %s, %s: a barrier has to stand between", role_name(p), where(p));
+  }
+}
+
 void bar_arrive(struct world *w, const struct warp *p, const struct ws_act *act, struct bar *b, const struct clock *c, int units) {
   if (units > b->pending) {
     struct finding *f = report(w, act->src->pos, "count", "%s arrives at %s, whose phase %d has had all its %d arrivals", role_name(p), bar_name(w, b), b->phase, b->count);

@@ -95,41 +95,69 @@ static struct content *content_of(struct warp *p, const struct ws_mem *m, int ct
   return w->content = c;
 }
 
-static void add_piece(struct world *w, struct piece **list, struct rect r, struct tag t) {
+static void add_piece(struct world *w, struct piece **list, struct rect r, const struct piece *like) {
   if (r.r0 >= r.r1 || r.c0 >= r.c1) return;
   struct piece *x = WS_NEW(w->arena, struct piece);
-  *x = (struct piece){.r0 = r.r0, .r1 = r.r1, .c0 = r.c0, .c1 = r.c1, .tag = t, .next = *list};
+  *x = (struct piece){.r0 = r.r0, .r1 = r.r1, .c0 = r.c0, .c1 = r.c1, .tag = like->tag, .foreign = like->foreign, .next = *list};
   *list = x;
 }
 
 static int hi(int a, int b) { return a > b ? a : b; }
 static int lo(int a, int b) { return a < b ? a : b; }
 
-/* r holds `tag` (the tag of its first row and column) from now on. */
-static void put(struct warp *p, const struct ws_mem *m, struct rect r, struct tag tag, int cta) {
-  struct content *c = content_of(p, m, cta);
+/* r is what `now` says from now on; pieces that it covers in part keep the rest. */
+static void replace(struct world *w, struct content *c, struct rect r, const struct piece *now) {
   struct piece *left = NULL;
-  if (m->transposed) tag = flip(tag);
   for (struct piece *x = c->piece; x; x = x->next) {
     int r0 = hi(x->r0, r.r0), r1 = lo(x->r1, r.r1), c0 = hi(x->c0, r.c0), c1 = lo(x->c1, r.c1);
     if (r0 >= r1 || c0 >= c1) {
-      add_piece(p->w, &left, (struct rect){x->r0, x->r1, x->c0, x->c1}, x->tag);
+      add_piece(w, &left, (struct rect){x->r0, x->r1, x->c0, x->c1}, x);
       continue;
     }
-    add_piece(p->w, &left, (struct rect){x->r0, r0, x->c0, x->c1}, x->tag);
-    add_piece(p->w, &left, (struct rect){r1, x->r1, x->c0, x->c1}, x->tag);
-    add_piece(p->w, &left, (struct rect){r0, r1, x->c0, c0}, x->tag);
-    add_piece(p->w, &left, (struct rect){r0, r1, c1, x->c1}, x->tag);
+    add_piece(w, &left, (struct rect){x->r0, r0, x->c0, x->c1}, x);
+    add_piece(w, &left, (struct rect){r1, x->r1, x->c0, x->c1}, x);
+    add_piece(w, &left, (struct rect){r0, r1, x->c0, c0}, x);
+    add_piece(w, &left, (struct rect){r0, r1, c1, x->c1}, x);
   }
-  tag.off[0] -= r.r0, tag.off[1] -= r.c0;
-  add_piece(p->w, &left, r, tag);
+  add_piece(w, &left, r, now);
   c->piece = left;
+}
+
+static int first_column(const struct content *c) { return c->buffer->column[c->element * c->buffer->stages + c->stage]; }
+
+/* What lies over r in tensor memory does not hold its own tile there any more. */
+static void overlay(struct warp *p, const struct content *from, struct rect r) {
+  int bits = (int)ws_type_bits(from->buffer->type), c0 = first_column(from) + r.c0 * bits / 32, c1 = first_column(from) + (r.c1 * bits + 31) / 32;
+  for (struct content *c = p->w->content; c; c = c->next) {
+    if (c == from || !c->buffer->tmem || c->cta != from->cta) continue;
+    int first = first_column(c), per = (int)ws_type_bits(c->buffer->type), end = first + (c->buffer->cols * per + 31) / 32;
+    struct rect hit = {r.r0, r.r1, (hi(c0, first) - first) * 32 / per, (lo(c1, end) - first) * 32 / per};
+    if (hit.c0 < hit.c1) replace(p->w, c, hit, &(struct piece){.foreign = p->at});
+  }
+}
+
+/* r holds `tag` (the tag of its first row and column) from now on. */
+static void put(struct warp *p, const struct ws_mem *m, struct rect r, struct tag tag, int cta) {
+  struct content *c = content_of(p, m, cta);
+  if (m->transposed) tag = flip(tag);
+  tag.off[0] -= r.r0, tag.off[1] -= r.c0;
+  replace(p->w, c, r, &(struct piece){.tag = tag});
+  if (m->buffer->tmem) overlay(p, c, r);
+}
+
+/* Not where only a race has put it: that is found as a race. */
+static void overwritten(struct warp *p, const struct ws_mem *m, const struct piece *x) {
+  struct finding *f = report(p->w, p->at->src->pos, "content", "this reads `%s` where it is overwritten", m->buffer->name);
+  note(p->w, f, x->foreign->src->pos, "by this, which lies over it; by %s; %s", role_name(p), where(p));
 }
 
 static struct tag get(struct warp *p, const struct ws_mem *m, struct rect r, int cta) {
   struct tag t = {{0}, {0}};
   for (const struct piece *x = content_of(p, m, cta)->piece; x; x = x->next)
-    if (x->r0 < r.r1 && r.r0 < x->r1 && x->c0 < r.c1 && r.c0 < x->c1) t = agree(p, t, x->tag, "this memory holds parts of different tiles");
+    if (x->r0 < r.r1 && r.r0 < x->r1 && x->c0 < r.c1 && r.c0 < x->c1) {
+      if (x->foreign) overwritten(p, m, x);
+      else t = agree(p, t, x->tag, "this memory holds parts of different tiles");
+    }
   t.off[0] += r.r0, t.off[1] += r.c0;
   return m->transposed ? flip(t) : t;
 }

@@ -152,6 +152,10 @@ static bool wait_parity(struct warp *p, const struct ws_act *a, int el) {
   double v = 0;
   incomplete(p->w, "%u: an explicit phase is played, but not proven to be the only order", a->src->pos.line);
   if (!evaluate(p, a->value, &v)) incomplete(p->w, "%u: the phase is not known before it runs", a->src->pos.line);
+  if (v != 0 && v != 1) {
+    struct finding *f = report(p->w, a->src->pos, "phase", "a phase is waited for by its parity, 0 or 1; this is %d", (int)v);
+    note(p->w, f, a->src->pos, "by %s, %s", role_name(p), where(p));
+  }
   if ((b->phase & 1) == ((int)v & 1)) {
     p->wait = (struct waiting){.bar = b, .phase = b->phase};
     return false;
@@ -212,8 +216,16 @@ static void await(struct warp *p, const struct ws_act *a) {
   complete_up_to(p, list, last);
 }
 
+static void init(struct warp *p, const struct ws_act *a, int el) {
+  double v = 0;
+  if (!evaluate(p, a->value, &v)) incomplete(p->w, "%u: the count is not known before it runs", a->src->pos.line);
+  else bar_init(p, find_bar(p->w, a->barrier, SIDE_BARRIER, el, 0, p->cta), (int)v);
+}
+
 bool synchronise(struct warp *p, const struct ws_act *a) {
   int el = ws_index_at(a->element, a->element_at, p->cta, p->instance);
+  bool by_hand = a->barrier && a->barrier->inits && a->barrier->stages <= 1 && a->kind != WS_S_INIT;
+  if (by_hand && a->kind != WS_S_INVAL) bar_usable(p, find_bar(p->w, a->barrier, SIDE_BARRIER, el, 0, p->cta));
   switch (a->kind) {
   case WS_S_ACQUIRE: return acquire(p, a, el);
   case WS_S_WAIT: return a->pipe ? wait_ring(p, a, el) : wait_barrier(p, a, el);
@@ -229,6 +241,10 @@ bool synchronise(struct warp *p, const struct ws_act *a) {
   case WS_S_SYNC: return sync(p, a, el);
   case WS_S_AWAIT: return await(p, a), true;
   case WS_S_WAIT_PHASE: return wait_parity(p, a, el);
+  case WS_S_INIT: return init(p, a, el), true;
+  case WS_S_INVAL:
+    if (by_hand) bar_inval(p, find_bar(p->w, a->barrier, SIDE_BARRIER, el, 0, p->cta));
+    return true;
   case WS_S_ARRIVE_EXPECT: {
     double v = 0;
     incomplete(p->w, "%u: explicit bytes are played, but not proven to come in their phase", a->src->pos.line);

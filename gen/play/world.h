@@ -122,6 +122,9 @@ struct bar {                     /* an mbarrier */
   long bytes;                    /* expected and not arrived */
   struct clock now, last;        /* of the arrivals of this phase; of the phase before, complete */
   int *seen, *seen_at;           /* by actor: the phase last waited for, its time */
+  const struct ws_act *init, *inval; /* stated ones, the last of each; when it was, in the time of who did it */
+  int init_comp, init_time;
+  struct clock used;             /* by actor: when it last used one that is initialised by hand */
 };
 
 struct named {                   /* a named barrier */
@@ -153,6 +156,7 @@ struct piece {                   /* what a rectangle of a slot holds; row 0 of t
   int r0, r1, c0, c1;
   struct tag tag;
   struct piece *next;
+  const struct ws_act *foreign; /* what overwrote this part through a buffer that lies over it */
 };
 struct content {
   const struct ws_bufferm *buffer;
@@ -243,6 +247,9 @@ bool after_phase(const struct world *w, const struct clock *c, int comp, int pha
 void bar_expect(struct warp *p, struct bar *b, long bytes);
 void bar_arrive(struct world *w, const struct warp *p, const struct ws_act *act, struct bar *b, const struct clock *c, int units);
 void bar_bytes(struct world *w, struct bar *b, const struct ws_act *act, long bytes, const struct clock *c);
+void bar_init(struct warp *p, struct bar *b, int count);
+void bar_inval(struct warp *p, struct bar *b);
+void bar_usable(struct warp *p, struct bar *b);          /* finds a use before `init` or after `inval` */
 bool bar_wait(struct warp *p, struct bar *b, int phase);  /* false: not yet */
 bool named_barrier(struct warp *p, const void *key, int element, int sub, int count, bool wait);
 

@@ -133,6 +133,7 @@ struct ws_barrierm {
   int index, count;
   bool is_array;
   bool named, per_warp, open, manual;
+  bool inits;                   /* a program says `init`: it is not initialised by the entry */
   enum ws_barrier_scope scope;
   int stages;
   struct ws_endm *from, *to;

@@ -195,6 +195,7 @@ static void explicit_form(struct ws_scope *sc, const struct ws_stmt *st, struct 
   bool arrives = st->kind == WS_S_ARRIVE_EXPECT, waits = st->kind == WS_S_WAIT_PHASE;
   if ((arrives || waits) && !at_end(sc, st, a, arrives)) return;
   if (arrives && !unit_fits(sc, st, a)) return;
+  if (st->kind == WS_S_INIT) ((struct ws_barrierm *)a->barrier)->inits = true;
   *ws_act_push(sc, out, st) = *a;
 }
 

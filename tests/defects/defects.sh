@@ -44,7 +44,7 @@ said() {
 
 # emulate PTX SHAPES: a line for each order of completion: what the emulator says of it
 emulate() {
-  for order in early late random:1 random:2; do
+  for order in early late random:1 random:2 random:3 random:4 random:5 random:6; do
     code=0
     if [ -n "$kernel" ]; then
       # shellcheck disable=SC2086 # words are split on purpose
@@ -146,7 +146,7 @@ verdict() {
   esac
 }
 
-# reasons NUMBER: why something is not found or not asked for, by case
+# reasons NUMBER ASKED: why something is not found, by case; and why a kind that is asked for has no case at all
 reasons() {
   for file in "$folder/$1"_*.case; do
     [ -f "$file" ] || continue
@@ -154,20 +154,26 @@ reasons() {
       text=$(value $kind | sed -n -e 's/^not *//p')
       [ -z "$text" ] || printf '%s, %s: %s. ' "$(basename "$file" .case | sed -e 's/^[0-9]*_//' -e 's/_/ /g')" $kind "$text"
     done
-    text=$(value note)
-    [ -z "$text" ] || printf '%s. ' "$text"
-  done | sed -e 's/\. $//' -e 's/|/\\|/g'
+  done >"$scratch/why"
+  for kind in static emu; do
+    case $2/$kind in S*/static | *E/emu) ;; *) continue ;; esac
+    [ "$(verdict $kind "$1")" = - ] || continue
+    for file in "$folder/$1"_*.case; do
+      [ -f "$file" ] && printf 'no case, %s: %s. ' "$kind" "$(value $kind | sed -e 's/^- *//')" && break
+    done
+  done >>"$scratch/why"
+  sed -e 's/\. $//' -e 's/|/\\|/g' "$scratch/why"
 }
 
 table() {
   printf '%s\n' '# Known defects, and what finds them' '' \
     'Written by `tests/defects/defects.sh`; the tests `defects.*` hold it against what happens. S: the checker has to find it' \
     'in a schedule, E: the emulator in a kernel. `in part`: of several cases some are found. A case is a base that is right and' \
-    'one edit; the base passes. An emulator finds a defect by a fault or by a wrong result under one of four completion orders.' '' \
+    'one edit; the base passes. An emulator finds a defect by a fault or by a wrong result under one of eight completion orders.' '' \
     '| no | defect | asked | checker | emulator | cases | what is not found, and why |' '|---|---|---|---|---|---|---|'
   while IFS='|' read -r number asked title; do
     cases=$(for file in "$folder/$number"_*.case; do [ -f "$file" ] && basename "$file" .case | sed 's/^[0-9]*_//' | tr _ ' '; done | paste -s -d, | sed 's/,/, /g')
-    why=$(reasons "$number")
+    why=$(reasons "$number" "$asked")
     [ -n "$cases" ] || why='no case yet'
     printf '| %s | %s | %s | %s | %s | %s | %s |\n' "$number" "$title" "$asked" "$(verdict static "$number")" "$(verdict emu "$number")" "$cases" "$why"
   done <"$folder/titles.txt"
