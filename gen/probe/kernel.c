@@ -48,7 +48,7 @@ static void by_tma(struct maker *m) {
   for (int r = 0; r < m->k->rows; r += m->box_rows)
     for (int c = 0; c < m->k->cols; c += m->box_cols) {
       long at = m->k->base + ws_smem_unit(&b->layout, r, (long)c * m->k->bits / 128);
-      EMIT(m, "tma_load", dims, "%smem", num(m, at), map, ws_fmt(m->p->a, "%d, %d", c, r), bar, zero);
+      EMIT(m, "tma_load", dims, "%smem", num(m, at), map, ws_fmt(m->p->a, "%d, %d", c, r), bar, zero, "", "");
     }
   EMIT(m, "label", skip);
   EMIT(m, "mbarrier_wait", ws_ptx_label(&m->px, "arrived"), pred(m), bar, zero, "0");
