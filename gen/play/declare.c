@@ -20,7 +20,7 @@ void declare(struct warp *p, struct ws_declaration e) {
 void declare_bar(struct warp *p, enum ws_declared kind, const struct bar *b, int phase, long count, long bytes) {
   if (!p->w->shape) return;
   struct ws_declaration e = {.kind = kind, .pipe = b->pipe, .barrier = b->barrier, .empty = b->empty, .element = b->element, .slot = b->slot,
-                             .at_cta = b->cta, .phase = phase, .count = count, .bytes = bytes};
+                             .at_cta = b->cta, .phase = kind == WS_D_WAIT ? phase : 0, .again = kind != WS_D_WAIT && phase, .count = count, .bytes = bytes};
   declare(p, e);
 }
 

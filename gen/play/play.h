@@ -87,6 +87,7 @@ struct ws_declaration {
   bool empty;                   /* its empty side, */
   const struct ws_barrierm *barrier; /* or by hand */
   int element, slot, at_cta;
+  bool again;                   /* the same statement's, at the other CTA of its scope */
   int phase, id;
   long count, bytes;
 };

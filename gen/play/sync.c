@@ -28,7 +28,7 @@ static void arrive(struct warp *p, const struct ws_act *a, const void *thing, en
   struct clock c = knowledge(p, a->unit != WS_UNIT_ONE);
   for (int i = 0, k = targets(p, scope, cta); i < k && !p->w->failed; i++) {
     struct bar *b = find_bar(p->w, thing, side, element, slot, cta[i]);
-    declare_bar(p, WS_D_ARRIVE, b, 0, n, 0);
+    declare_bar(p, WS_D_ARRIVE, b, i, n, 0);
     bar_arrive(p->w, p, a, b, &c, n);
   }
 }

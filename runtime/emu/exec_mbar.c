@@ -83,17 +83,19 @@ static int arrive_one(struct who who, struct mbar_ref ref, uint64_t *state) {
 HANDLER(arrive) {
   uint64_t a[LANES], state[LANES] = {0};
   struct trace_arrivals t = {.n = 0};
+  bool good = true;
   lane_addresses(w, in->o[1], in->u & A1_WIDE, in->imm, a);
   __atomic_thread_fence(__ATOMIC_RELEASE); /* cluster scope stays on this host thread; a wider one may follow from it */
-  for (uint32_t m = w->mask; m; m &= m - 1) {
+  for (uint32_t m = w->mask; m && good; m &= m - 1) {
     struct who who = {w, in, __builtin_ctz(m)};
     struct mbar_ref ref;
     if (at(who, a, &ref) != EV_NEXT) return EV_FAULT;
     if (ws_emu_traced(w)) trace_arrival(&t, (uint32_t)who.lane, &(struct wsemu_event){.kind = WSEMU_MBAR_ARRIVE, .object = ws_emu_mbar_name(ref), .target = ref.cta->rank,
                                                                                       .count = arrivals(who), .amount = in->n & MB_EXPECT ? operand(who) : 0});
-    if (arrive_one(who, ref, &state[who.lane]) != EV_NEXT) return EV_FAULT;
+    good = arrive_one(who, ref, &state[who.lane]) == EV_NEXT;
   }
   for (uint32_t k = 0; k < t.n; k++) ws_emu_trace(w, in, t.e[k]);
+  if (!good) return EV_FAULT;
   if (in->o[0] == NO_SLOT) return EV_NEXT;
   uint64_t *d = SLOT(uint64_t, 0);
   EACH_LANE(d[i] = state[i]);
@@ -120,13 +122,13 @@ static int is_over(struct who who, const struct mbar *b, bool *over) {
   return EV_NEXT;
 }
 
-/* Lanes whose wait has passed; the parity of the phase that is over. */
-static void passed(struct warp *w, const struct inst *in, struct mbar *const bars[LANES], uint32_t done) {
+/* Lanes whose wait has passed, or (MBAR_TRY) has not: the parity of the phase that they wait for. */
+static void told(struct warp *w, const struct inst *in, enum wsemu_event_kind kind, struct mbar *const bars[LANES], uint32_t lanes) {
   struct trace_arrivals t = {.n = 0};
-  for (uint32_t m = done; m; m &= m - 1) {
+  for (uint32_t m = lanes; m; m &= m - 1) {
     uint32_t lane = (uint32_t)__builtin_ctz(m);
-    struct wsemu_event e = {.kind = WSEMU_MBAR_WAIT, .object = ws_emu_mbar_name((struct mbar_ref){w->cta, bars[lane]->offset}), .target = w->cta->rank,
-                            .parity = ~bars[lane]->phase & 1};
+    struct wsemu_event e = {.kind = kind, .object = ws_emu_mbar_name((struct mbar_ref){w->cta, bars[lane]->offset}), .target = w->cta->rank,
+                            .parity = (bars[lane]->phase + (kind == WSEMU_MBAR_WAIT)) & 1};
     trace_arrival(&t, lane, &e);
   }
   for (uint32_t k = 0; k < t.n; k++) t.e[k].count = WSEMU_NO_COUNT, ws_emu_trace(w, in, t.e[k]);
@@ -135,7 +137,7 @@ static void passed(struct warp *w, const struct inst *in, struct mbar *const bar
 HANDLER(wait) {
   uint64_t a[LANES];
   uint32_t done = 0;
-  struct mbar *bars[LANES];
+  struct mbar *bars[LANES] = {NULL};
   lane_addresses(w, in->o[1], in->u & A1_WIDE, in->imm, a);
   for (uint32_t m = w->mask; m; m &= m - 1) {
     struct who who = {w, in, __builtin_ctz(m)};
@@ -148,6 +150,7 @@ HANDLER(wait) {
     done |= (uint32_t)over << who.lane;
   }
   bool fails = w->expired || (w->cta->grid->l->options.schedule == SCHED_RANDOM && ws_emu_random(w->cta->cluster, 4) == 0);
+  if (!done && ws_emu_traced(w)) told(w, in, WSEMU_MBAR_TRY, bars, w->mask);
   if (!done && !fails) {
     for (uint32_t m = w->mask; m; m &= m - 1) bars[__builtin_ctz(m)]->waiting |= 1u << w->index;
     return ws_emu_path_wait(w, in);
@@ -155,7 +158,7 @@ HANDLER(wait) {
   if (!done) w->expired = false;
   __atomic_thread_fence(__ATOMIC_ACQUIRE);
   PRED(0) = (PRED(0) & ~w->mask) | done;
-  if (done && ws_emu_traced(w)) passed(w, in, bars, done);
+  if (done && ws_emu_traced(w)) told(w, in, WSEMU_MBAR_WAIT, bars, done);
   return EV_NEXT;
 }
 

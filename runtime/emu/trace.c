@@ -29,10 +29,11 @@ void ws_emu_trace(const struct warp *w, const struct inst *in, struct wsemu_even
 /* ---- as text: CTA WARP LANES PTX-LINE SPEC-LINE EVENT and what it has ---- */
 static void write_line(void *ctx, const struct wsemu_event *e) {
   FILE *f = ctx;
+  if (e->kind == WSEMU_MBAR_TRY) return;
   fprintf(f, "cta %u warp %u lanes 0x%08x ptx %u spec %u %s", e->cta, e->warp, e->lanes, e->ptx_line, e->loc_line, wsemuEventName(e->kind));
   if (e->object != WSEMU_NO_OBJECT) fprintf(f, " object %d of %u", (int32_t)e->object, e->target);
   if (e->count != WSEMU_NO_COUNT) fprintf(f, " count %u", e->count);
-  if (e->kind == WSEMU_MBAR_WAIT) fprintf(f, " parity %u", e->parity);
+  if (e->kind == WSEMU_MBAR_WAIT || e->kind == WSEMU_MBAR_TRY) fprintf(f, " parity %u", e->parity);
   if (e->amount) fprintf(f, " amount %llu", (unsigned long long)e->amount);
   fputc('\n', f);
 }

@@ -40,7 +40,7 @@ int wsemuSetOption(const char *name, const char *value);
 /* ---- the trace: every synchronising event of a launch ---- */
 
 /* What happened. Events of one warp come in its program order, except those marked *, which happen when the asynchronous operation
- * completes and name who issued it. An instruction of many threads is one event, but one for each mbarrier that they name.
+ * completes and name who issued it. What faults may be told or not. An instruction of many threads is one event, but one for each mbarrier that they name.
  *   object  an mbarrier, in bytes from the start of dynamic shared memory, and target, the rank in the cluster of the CTA that has it;
  *           or the number of a named barrier
  *   count   arrivals, of all threads together; threads of a named barrier (without a count: all of the CTA); N of a wait for groups;
@@ -52,6 +52,7 @@ int wsemuSetOption(const char *name, const char *value);
   X(MBAR_ARRIVE, "mbarrier.arrive")     /* object count, amount: of .expect_tx */                                     \
   X(MBAR_EXPECT, "mbarrier.expect_tx")  /* object amount, without an arrival */                                       \
   X(MBAR_WAIT, "mbarrier.wait")         /* object parity: the wait has passed */                                      \
+  X(MBAR_TRY, "mbarrier.try")           /* object parity: a wait that does not pass yet, perhaps many times */           \
   X(MBAR_BYTES, "mbarrier.complete_tx") /* * object amount */                                                         \
   X(BARRIER_SYNC, "barrier.sync")       /* object count; when the warp arrives */                                     \
   X(BARRIER_ARRIVE, "barrier.arrive")   /* object count */                                                            \
@@ -75,7 +76,8 @@ int wsemuSetOption(const char *name, const char *value);
   X(TENSOR_BEFORE, "tcgen05.fence.before") X(TENSOR_AFTER, "tcgen05.fence.after")                                     \
   X(TENSOR_ALLOC, "tcgen05.alloc") X(TENSOR_FREE, "tcgen05.dealloc") X(TENSOR_RELINQUISH, "tcgen05.relinquish") /* count */ \
   X(PROXY_FENCE, "fence.proxy.async")                                                                                 \
-  X(REGISTERS, "setmaxnreg")            /* count */
+  X(REGISTERS, "setmaxnreg")            /* count */                                                                   \
+  X(EXIT, "exit")                       /* the warp's last thread has ended */
 enum wsemu_event_kind {
 #define X(id, name) WSEMU_##id,
   WSEMU_EVENTS(X)
