@@ -24,6 +24,25 @@ void declare_bar(struct warp *p, enum ws_declared kind, const struct bar *b, int
   declare(p, e);
 }
 
+struct reader {
+  const struct ws_bufferm *buffer;
+  bool found;
+};
+
+/* Through the async proxy (PTX ISA, "Async proxy"). */
+static void reads(void *ctx, struct ws_act *a) {
+  struct reader *r = ctx;
+  if (a->kind == WS_S_PRODUCT && a->by != WS_BY_MMA_SYNC) r->found |= (a->a_mem && a->a_mem->buffer == r->buffer) || (a->b_mem && a->b_mem->buffer == r->buffer);
+  if (a->kind == WS_S_STORE && a->by == WS_BY_BULK) r->found |= a->from && a->from->buffer == r->buffer;
+}
+
+void declare_handed(struct warp *p, const struct ws_bufferm *b) {
+  struct reader r = {.buffer = b};
+  const struct ws_schedule *s = p->w->s;
+  for (int i = 0; p->w->shape && i < s->nprograms; i++) ws_each_act(s->programs[i].body, reads, &r);
+  if (r.found) declare(p, (struct ws_declaration){.kind = WS_D_HAND});
+}
+
 /* --- entry and exit --- */
 
 struct edge {                    /* of a kernel */

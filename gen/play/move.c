@@ -64,6 +64,7 @@ static void write_value(struct warp *p, const struct ws_act *a) {
   if (m->space == WS_GLOBAL && (m->tensor->coords || !m->tile)) return;
   struct region r = part_of(p, m, region_of(p, m, p->cta), a->value->layout);
   if (m->space == WS_TMEM) declare(p, (struct ws_declaration){.kind = WS_D_WRITE, .bytes = 4L * m->cols * ws_type_bits(m->buffer->type)});
+  if (a->kind == WS_S_WRITE && m->space == WS_SMEM) declare_handed(p, m->buffer);
   bool fixed = splits_rows(a->value) || m->space == WS_TMEM;
   touch(p, NULL, &r, fixed ? ACC_WRITE : ACC_SHARED, m->space == WS_TMEM || p->single ? 0 : fixed ? lanes_of(a->value, true) : LANES_ANY, execution_of(p));
 }
@@ -137,6 +138,7 @@ static void copy(struct warp *p, const struct ws_act *a) {
   struct region from = region_of(p, a->from, p->cta), to = region_of(p, a->to, p->cta);
   touch(p, NULL, &from, ACC_READ, LANES_ANY, 0);
   touch(p, NULL, &to, ACC_SHARED, LANES_ANY, execution_of(p));
+  declare_handed(p, a->to->buffer);
 }
 
 /* --- products --- */

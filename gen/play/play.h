@@ -70,6 +70,7 @@ enum ws_declared {
   WS_D_WGMMA_WAIT,    /* count: N */
   WS_D_PRODUCT,       /* by tcgen05; bytes: 2*m*n*k */
   WS_D_READ, WS_D_WRITE, /* tensor memory; bytes of this warp */
+  WS_D_HAND,          /* what threads wrote to shared memory and TMA, wgmma or tcgen05 reads is handed over */
   WS_D_REGISTERS,     /* count */
   WS_D_ALLOC, WS_D_FREE, /* tensor memory; count: columns that are in use */
   WS_DECLARED

@@ -287,6 +287,7 @@ void flow(struct warp *p, const struct ws_act *a);
 /* declare.c: does nothing where nobody listens */
 void declare(struct warp *p, struct ws_declaration e);
 void declare_bar(struct warp *p, enum ws_declared kind, const struct bar *b, int phase, long count, long bytes); /* phase: of WAIT; else nonzero = again */
+void declare_handed(struct warp *p, const struct ws_bufferm *b); /* behind a write of threads to b */
 void run_world(struct world *w);        /* play.c */
 void emit_findings(const struct findings *f, struct ws_diags *d);
 

@@ -84,7 +84,6 @@ void describe_event(const struct subject *x, const struct event *e, char *out, s
   if (e->parity >= 0) PUT(", parity %ld", e->parity);
   if (e->amount) PUT(", %ld%s", e->amount, e->kind == WSEMU_WGMMA || e->kind == WSEMU_TENSOR_MMA ? " operations" : " bytes");
   if (e->threads >= 0) PUT(", %d thread%s", e->threads, e->threads == 1 ? "" : "s");
-  if (e->ptx) PUT(" (PTX line %u)", e->ptx);
 #undef PUT
 }
 
@@ -115,7 +114,7 @@ static void say(struct report *r, const struct event *want, const struct event *
 static void say(struct report *r, const struct event *want, const struct event *have, const char *fmt, ...) {
   if (r->n++ >= r->most) return;
   struct finding *f = &r->f[r->n - 1];
-  char what[300], a[300] = "nothing more", b[300] = "nothing more";
+  char what[700], a[300] = "nothing more", b[300] = "nothing more";
   va_list ap;
   va_start(ap, fmt);
   vsnprintf(what, sizeof what, fmt, ap);
@@ -125,8 +124,9 @@ static void say(struct report *r, const struct event *want, const struct event *
   f->line = want && want->line ? want->line : have ? have->line : 0, f->ptx = have ? have->ptx : 0;
   int k = snprintf(f->text, sizeof f->text, "%s: %s\n", r->who, what);
   if (want && want->line) k += snprintf(f->text + k, sizeof f->text - (size_t)k, "    %s:%u declares %s\n", r->x->spec, want->line, a);
-  else k += snprintf(f->text + k, sizeof f->text - (size_t)k, "    declared %s%s\n", want && want->edge ? "at entry or exit: " : "", a);
-  if (have && have->ptx) snprintf(f->text + k, sizeof f->text - (size_t)k, "    %s:%u, PTX line %u does %s\n", r->x->spec, have->line, have->ptx, b);
+  else if (want) k += snprintf(f->text + k, sizeof f->text - (size_t)k, "    declared at entry or exit: %s\n", a);
+  if (have && have->ptx && have->line) snprintf(f->text + k, sizeof f->text - (size_t)k, "    %s:%u, PTX line %u does %s\n", r->x->spec, have->line, have->ptx, b);
+  else if (have && have->ptx) snprintf(f->text + k, sizeof f->text - (size_t)k, "    PTX line %u does %s\n", have->ptx, b);
   else snprintf(f->text + k, sizeof f->text - (size_t)k, "    the kernel does %s\n", b);
 }
 
@@ -145,7 +145,7 @@ static const char *difference(const struct event *want, const struct event *have
 static void without_derived(struct report *r, const struct events *all, struct events *out) {
   for (size_t i = 0; i < all->n; i++) {
     const char *why;
-    if (!derived(r->x->s, all, i, &why)) append(out, &all->e[i]);
+    if (!derived(all, i, &why)) append(out, &all->e[i]);
     else if (why) say(r, NULL, &all->e[i], "not in its place: %s", why);
   }
 }
@@ -251,12 +251,17 @@ static void copies_of_instances(struct report *r, const struct trace *want, cons
 
 static void one_warp(struct report *r, const struct events *want, const struct events *have, bool cut) {
   struct events w = {0}, h = {0};
-  size_t at = 0;
+  size_t from = 0, to = 0;
   for (size_t i = 0; i < want->n; i++) append(&w, &want->e[i]);
   without_derived(r, have, &h);
   sequences(r, &w, &h, cut);
-  const char *why = missing_rule(have, &at);
-  if (why) say(r, NULL, &have->e[at], "%s", why);
+  const char *why = missing_rule(have, &from, &to);
+  if (why) {
+    char first[200];
+    describe_event(r->x, &have->e[from], first, sizeof first);
+    say(r, NULL, &have->e[to], "%s\n    %s:%u, PTX line %u does %s", why, r->x->spec, have->e[from].line, have->e[from].ptx, first);
+    if (r->n <= r->most) r->f[r->n - 1].from = have->e[from].line;
+  }
   free(w.e), free(h.e);
 }
 

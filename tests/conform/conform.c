@@ -2,6 +2,7 @@
  *   conform --plant N LIST ROOT   plants defects into the PTX of the lines' kernels: every N-th place
  *   conform --rules        the tables
  *   -v                     says more
+ *   --schedule S           when asynchronous operations complete, as `run` takes it
  * Exit code 1 where something differs, or where a planted defect is not found. */
 #include "conform.h"
 #include "play/play.h"
@@ -98,8 +99,8 @@ static int one_kernel(struct ws_device *device, struct line *l, int plant, bool 
   return wrong;
 }
 
-static int all_lines(FILE *f, const char *root, int plant, bool verbose) {
-  struct ws_device *device = open_emulator(plant > 0);
+static int all_lines(FILE *f, const char *root, const char *schedule, int plant, bool verbose) {
+  struct ws_device *device = open_emulator(schedule, plant > 0);
   char text[1000];
   long shapes = 0, events = 0, kernels = 0;
   int wrong = 0;
@@ -119,15 +120,17 @@ static int all_lines(FILE *f, const char *root, int plant, bool verbose) {
 int main(int argc, char **argv) {
   int plant = 0, i = 1;
   bool verbose = false;
+  const char *schedule = "late";
   for (; i < argc && *argv[i] == '-'; i++) {
     if (!strcmp(argv[i], "--rules")) return print_rules(), 0;
     if (!strcmp(argv[i], "-v")) verbose = true;
+    else if (!strcmp(argv[i], "--schedule") && i + 1 < argc) schedule = argv[++i];
     else if (!strcmp(argv[i], "--plant") && i + 1 < argc) plant = atoi(argv[++i]);
     else break;
   }
   FILE *f = i + 2 == argc ? fopen(argv[i], "r") : NULL;
-  if (!f) return fprintf(stderr, "usage: conform [-v] [--plant N] LIST ROOT | --rules\n"), 2;
-  int code = all_lines(f, argv[i + 1], plant, verbose);
+  if (!f) return fprintf(stderr, "usage: conform [-v] [--schedule S] [--plant N] LIST ROOT | --rules\n"), 2;
+  int code = all_lines(f, argv[i + 1], schedule, plant, verbose);
   fclose(f);
   return code;
 }

@@ -63,7 +63,7 @@ void subject_close(struct subject *x);
 bool declared(struct subject *x, const struct shape *shape, int group, int ngroups, struct trace *out);
 
 /* launch.c */
-struct ws_device *open_emulator(bool plant); /* plant: without its own checks of races: the trace has to show what is wrong */
+struct ws_device *open_emulator(const char *schedule, bool plant); /* plant: without its own checks of races: the trace has to show what is wrong */
 void close_emulator(struct ws_device *device);
 char *read_whole(const char *path, size_t *len);
 /* Launches ptx, which may differ from the subject's own. Traces by group: a CTA or a pair. *fault: what the launch died of, or "". False: said why. */
@@ -85,9 +85,9 @@ int blocks_of(const struct ws_schedule *s, const struct shape *shape, const stru
 int64_t tile_count(const struct ws_schedule *s, const struct shape *shape);
 
 /* rules.c */
-void expand(const struct ws_schedule *s, const struct ws_declaration *d, struct events *out);
-bool derived(const struct ws_schedule *s, const struct events *all, size_t i, const char **why_not); /* event i needs no declaration; NULL: it does */
-const char *missing_rule(const struct events *all, size_t *at); /* a rule of what has to stand between two events; NULL = all kept */
+void expand(const struct ws_declaration *d, struct events *out);
+bool derived(const struct events *all, size_t i, const char **why_not); /* event i needs no declaration; NULL: it does */
+const char *missing_rule(const struct events *all, size_t *from, size_t *to); /* a rule of what has to stand between two events; NULL = all kept */
 bool may_be_derived(uint32_t kind);
 bool sums(uint32_t kind);        /* events of one statement add up */
 void print_rules(void);
@@ -95,7 +95,8 @@ void print_rules(void);
 /* compare.c */
 struct finding {
   char text[1200];
-  unsigned line, ptx;            /* the first line of the spec and of the PTX that it names */
+  unsigned line, ptx;            /* the line of the spec, of the PTX, that it names */
+  unsigned from;                 /* another line of the spec: of what has to stand between two statements, the first one's */
 };
 /* Findings into f, at most `most`; how many there are. cut: the launch died, so traces may end early. */
 int compare(const struct subject *x, const struct trace *want, const struct trace *have, bool cut, struct finding *f, int most);

@@ -47,13 +47,14 @@ static void take(void *ctx, const struct wsemu_event *v) {
   add(v->kind == WSEMU_MBAR_BYTES ? &t->bytes : l, &e);
 }
 
-struct ws_device *open_emulator(bool plant) {
+struct ws_device *open_emulator(const char *schedule, bool plant) {
   struct ws_device *device = NULL;
   struct ws_error_info err;
   int (*set)(const char *, const char *);
   if (ws_device_open("emu", NULL, NULL, &device, &err)) return printf("FAIL %s\n", err.message), NULL;
   *(void **)&set = ws_device_symbol(device, "wsemuSetOption");
-  if (plant && set) set("race", "off"), set("watchdog", "20");
+  if (!set || set("schedule", schedule)) return printf("FAIL no schedule of the emulator: %s\n", schedule), ws_device_close(device), NULL;
+  if (plant) set("race", "off"), set("watchdog", "20");
   return device;
 }
 

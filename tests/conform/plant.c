@@ -200,7 +200,7 @@ static void try_defect(struct ws_device *device, struct subject *x, const struct
     int n = r.ngroups ? compare(x, want, &r.group[0], *r.fault != 0, f, MOST) : 0;
     const struct finding *best = &none;
     for (int i = 0; i < n && i < MOST; i++) {
-      bool here = (f[i].line && f[i].line == e->line) || f[i].ptx == d->at || f[i].ptx == d->at + 1 || (d->other && f[i].ptx == d->other) || (strstr(f[i].text, "entry") && strstr(f[i].text, event_name(e->kind)));
+      bool here = (f[i].line && f[i].line == e->line) || (f[i].from && f[i].from == e->line) || f[i].ptx == d->at || f[i].ptx == d->at + 1 || (d->other && f[i].ptx == d->other) || (strstr(f[i].text, "entry") && strstr(f[i].text, event_name(e->kind)));
       if (here && !named) best = &f[i], named = true;
     }
     t->planted++, t->found += named, t->missed += !named;
@@ -213,6 +213,17 @@ static void try_defect(struct ws_device *device, struct subject *x, const struct
   free(f);
 }
 
+/* Does a rule of what has to stand miss this instruction? Where others stand in for it, its loss is no defect. */
+static bool is_missed(const struct events *w, unsigned ptx) {
+  struct events rest = {0};
+  size_t from, to;
+  for (size_t i = 0; i < w->n; i++)
+    if (w->e[i].ptx != ptx) add(&rest, &w->e[i]);
+  bool missed = missing_rule(&rest, &from, &to);
+  free(rest.e);
+  return missed;
+}
+
 /* Instructions are told apart by line: each is tried once, for the first warp that has executed it. */
 static void of_warp(struct ws_device *device, struct subject *x, const struct shape *shape, const struct trace *want, const struct lines *l, const struct events *w,
                     bool *done, int every, int *k, bool verbose, struct tally *t) {
@@ -221,10 +232,11 @@ static void of_warp(struct ws_device *device, struct subject *x, const struct sh
     const char *why;
     if (!e->ptx || e->ptx > l->n || done[e->ptx]) continue;
     done[e->ptx] = true;
-    if (e->kind == WSEMU_EXIT || derived(x->s, w, i, &why)) continue;
+    bool free_one = derived(w, i, &why);
+    if (e->kind == WSEMU_EXIT || (free_one && !is_missed(w, e->ptx))) continue;
     struct defect d[7];
     bool can[7] = {drop(l, e, &d[0]), twice(l, e, &d[1]), count(l, e, &d[2]), barrier(x->s, l, e, &d[3]), parity(l, e, &d[4]), swap(l, w, i, &d[5]), move(l, w, i, &d[6])};
-    for (int m = 0; m < 7; m++)
+    for (int m = 0; m < (free_one ? 1 : 7); m++)
       if (can[m] && (*k)++ % every == 0) try_defect(device, x, shape, want, l, e, &d[m], verbose, t);
   }
 }

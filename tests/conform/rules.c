@@ -33,6 +33,7 @@ static const struct stands {
     [WS_D_PRODUCT] = {"product", {E(TENSOR_MMA)}, 0, "k steps add up"},
     [WS_D_READ] = {"read", {E(TENSOR_LD), E(TENSOR_WAIT_LD)}, 0, "chunks add up; wait::ld behind them"},
     [WS_D_WRITE] = {"write", {E(TENSOR_ST), E(TENSOR_WAIT_ST)}, 0, "chunks add up; wait::st behind them"},
+    [WS_D_HAND] = {"write, copy", {E(PROXY_FENCE)}, 0, "behind each statement by which threads write what TMA, wgmma or tcgen05 reads"},
     [WS_D_REGISTERS] = {"registers", {E(REGISTERS)}, 0, "entry of a role whose registers differ from the launch's"},
     [WS_D_ALLOC] = {"tensor memory", {E(TENSOR_ALLOC), E(TENSOR_RELINQUISH)}, 0, "entry: the first warp, a power of two of at least 32 columns"},
     [WS_D_FREE] = {"tensor memory", {E(TENSOR_FREE)}, 0, "exit: the same warp"},
@@ -44,13 +45,11 @@ static const struct free_rule {
   enum place {
     BEFORE_ARRIVAL,              /* the warp's next event that is not derived arrives somewhere or ends the kernel */
     BEHIND_WAIT,                 /* the one before waited for something */
-    AT_WRITE,                    /* its line is one of a statement by which threads write shared memory */
   } place;
   const char *why;
 } free_rules[] = {
     {E(TENSOR_BEFORE), BEFORE_ARRIVAL, "fence::before_thread_sync in front of what others wait for"},
     {E(TENSOR_AFTER), BEHIND_WAIT, "fence::after_thread_sync behind every wait"},
-    {E(PROXY_FENCE), AT_WRITE, "fence.proxy.async behind what threads wrote and TMA, wgmma or tcgen05 reads"},
 };
 
 /* --- 3. what has to stand between --- */
@@ -92,9 +91,8 @@ static long count_of(const struct ws_declaration *d) {
 
 static bool by_leader(const struct ws_declaration *d) { return d->act && !d->act->single && d->role && !d->role->one_thread && d->threads == 1; }
 
-void expand(const struct ws_schedule *s, const struct ws_declaration *d, struct events *out) {
+void expand(const struct ws_declaration *d, struct events *out) {
   const struct stands *r = &stands[d->kind];
-  (void)s;
   struct event gather = {.kind = WSEMU_WARP_SYNC, .line = d->act ? d->act->src->pos.line : 0, .threads = 32, .object = -1, .target = -1, .count = -1, .parity = -1, .vote = d->vote};
   /* one lane for a warp: the warp meets before its lane arrives (`unit: warp`), and behind a wait that its lane polls (`poll=leader`) */
   if (d->kind == WS_D_ARRIVE && !d->again && by_leader(d) && d->act->unit == WS_UNIT_WARP) add(out, &gather);
@@ -127,22 +125,9 @@ static const struct free_rule *rule_of(uint32_t kind) {
 
 bool may_be_derived(uint32_t kind) { return rule_of(kind); }
 
-struct at_line {
-  unsigned line;
-  bool found;
-};
-static void writes(void *ctx, struct ws_act *a) {
-  struct at_line *x = ctx;
-  x->found |= a->src->pos.line == x->line && (a->kind == WS_S_WRITE || a->kind == WS_S_COPY);
-}
-
-static bool in_place(const struct ws_schedule *s, const struct events *all, size_t i, enum place place) {
-  struct at_line x = {all->e[i].line, false};
+static bool in_place(const struct events *all, size_t i, enum place place) {
   size_t k = i;
   switch (place) {
-  case AT_WRITE:
-    for (int p = 0; p < s->nprograms; p++) ws_each_act(s->programs[p].body, writes, &x);
-    return x.found;
   case BEFORE_ARRIVAL:
     while (k < all->n && (rule_of(all->e[k].kind) || all->e[k].kind == WSEMU_WARP_SYNC)) k++;
     return k == all->n || one_of(all->e[k].kind, arrivals) || all->e[k].kind == WSEMU_TENSOR_COMMIT || (k > i && all->e[k - 1].kind == WSEMU_WARP_SYNC);
@@ -153,23 +138,23 @@ static bool in_place(const struct ws_schedule *s, const struct events *all, size
   return false;
 }
 
-bool derived(const struct ws_schedule *s, const struct events *all, size_t i, const char **why_not) {
+bool derived(const struct events *all, size_t i, const char **why_not) {
   const struct free_rule *r = rule_of(all->e[i].kind);
   *why_not = NULL;
   if (!r) return false;
-  if (!in_place(s, all, i, r->place)) *why_not = r->why;
+  if (!in_place(all, i, r->place)) *why_not = r->why;
   return true;
 }
 
-const char *missing_rule(const struct events *all, size_t *at) {
+const char *missing_rule(const struct events *all, size_t *from, size_t *to) {
   for (size_t r = 0; r < sizeof need_rules / sizeof *need_rules; r++) {
     const struct need_rule *n = &need_rules[r];
     bool open = false;
     for (size_t i = 0; i < all->n; i++) {
       uint32_t k = all->e[i].kind;
       if (k + 1 == n->need) open = false;
-      if (open && one_of(k, n->to)) return *at = i, n->why;
-      if (one_of(k, n->from)) open = true;
+      if (open && one_of(k, n->to)) return *to = i, n->why;
+      if (one_of(k, n->from)) open = true, *from = i;
     }
   }
   return NULL;

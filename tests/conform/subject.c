@@ -50,7 +50,7 @@ static void declare(void *ctx, const struct ws_declaration *d) {
   struct play *p = ctx;
   struct events *l = &p->out->warp[d->cta][d->warp];
   size_t before = l->n;
-  expand(p->x->s, d, l);
+  expand(d, l);
   if (d->kind != WS_D_LOAD) return;
   struct event e = l->e[before]; /* its bytes arrive */
   e.kind = WSEMU_MBAR_BYTES;
