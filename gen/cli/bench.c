@@ -17,6 +17,7 @@ static const char help_text[] =
     "      --layout bshd|bhsd   order of the dims in memory (default bshd)\n"
     "      --pad N              N more elements between rows, heads and batches (default 0)\n"
     "      --seed N             of the random inputs (default 1)\n"
+    "      --sms N              multiprocessors that a persistent kernel uses (default: all)\n"
     "      --device cuda:N      (default: the best GPU)\n"
     "      --warmup N           launches before (default 10)\n"
     "      --repeat N           timed launches (default 40)\n"

@@ -80,6 +80,7 @@ struct ws_cli_shape {
   int64_t b, hq, hkv, sq, sk; /* hkv, sk: -1 = as hq, sq */
   enum ws_cli_layout layout;
   int64_t pad;                /* elements */
+  int64_t sms;                /* multiprocessors that a persistent kernel uses; 0: all */
   uint64_t seed;
 };
 #define WS_CLI_DEFAULT_SHAPE {.b = 1, .hq = 2, .hkv = -1, .sq = 256, .sk = -1, .layout = WS_CLI_BSHD, .seed = 1}
@@ -93,12 +94,12 @@ bool ws_cli_add_shape(struct ws_cli_shapes *s, const char *text, const struct ws
 bool ws_cli_add_shapes_of_file(struct ws_cli_shapes *s, const char *path, const struct ws_cli_shape *base);
 bool ws_cli_parse_layout(const char *text, enum ws_cli_layout *out);
 
-/* --shape --shapes --layout --pad --seed, in two passes: the last three, wherever they stand, are what shapes build on. */
-enum { WS_CLI_SHAPE = 1101, WS_CLI_SHAPES, WS_CLI_LAYOUT, WS_CLI_PAD, WS_CLI_SEED };
+/* --shape --shapes --layout --pad --seed --sms, in two passes: the last four, wherever they stand, are what shapes build on. */
+enum { WS_CLI_SHAPE = 1101, WS_CLI_SHAPES, WS_CLI_LAYOUT, WS_CLI_PAD, WS_CLI_SEED, WS_CLI_SMS };
 #define WS_CLI_SHAPE_OPTIONS                                                                                 \
   {"shape", required_argument, NULL, WS_CLI_SHAPE}, {"shapes", required_argument, NULL, WS_CLI_SHAPES},      \
       {"layout", required_argument, NULL, WS_CLI_LAYOUT}, {"pad", required_argument, NULL, WS_CLI_PAD},      \
-      {"seed", required_argument, NULL, WS_CLI_SEED}
+      {"seed", required_argument, NULL, WS_CLI_SEED}, {"sms", required_argument, NULL, WS_CLI_SMS}
 /* First pass. 0 = not mine, 1 = taken (or left to the second pass), -1 = wrong (said). */
 int ws_cli_shape_option(struct ws_cli_shape *base, int option, char *value);
 /* Second pass over all arguments: the list of shapes, base alone where none is given. The caller frees s->list. */

@@ -135,7 +135,8 @@ int ws_cli_problem_launch(const struct ws_cli_problem *p, const struct ws_kernel
                                    .ntensors = (size_t)p->ntensors + (p->watchdog != NULL),
                                    .scalars = &scale,
                                    .nscalars = ws_manifest_scalar(p->manifest, 0) != NULL,
-                                   .stream = stream};
+                                   .stream = stream,
+                                   .sm_count = (uint32_t)p->shape.sms};
   return ws_kernel_launch(kernel, &launch, &err) ? ws_cli_runtime_fail(&err) : WS_CLI_OK;
 }
 
