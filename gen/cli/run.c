@@ -20,6 +20,7 @@ static const char help_text[] =
     "has them, every output element is written and nothing else. Exit code 1 when a shape fails.\n\n"
     "options:\n"
     "      --shape LIST         b=1,hq=2,hkv=HQ,sq=256,sk=SQ (these are the defaults; repeatable: several shapes).\n"
+    "                           Heads that are not given are those that a kernel with packed heads needs.\n"
     "                           layout=, pad=, seed= and sms= may stand in the list, too\n"
     "      --shapes FILE        one such list a line, # starts a comment\n"
     "      --layout bshd|bhsd   order of the dims in memory (default bshd)\n"
