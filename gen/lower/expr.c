@@ -348,6 +348,12 @@ void ws_lower_assign(struct lower *l, struct ws_acts *acts, size_t index) {
     assign_part(l, a, x);
     return;
   }
+  if (x->kind == WS_N_CONST && a->dst->type == WS_I32) {
+    struct ws_node *whole = WS_NEW(l->arena, struct ws_node);
+    *whole = *x;
+    whole->type = WS_I32;
+    x = whole;
+  }
   if (x->kind == WS_N_VAR && renames(l, acts, index, a->dst, x->var)) {
     *t = *ws_tile_of(l, x->var);
     ws_lower_note(l, "no instruction: %s is %s here", a->dst->name, x->var->name);

@@ -3,7 +3,7 @@
  *   supported.c  what is refused, all of it before anything is lowered
  *   lower.c    statements in order
  *   kernel.c   the kernel around them: parameters, roles, barriers, manifest facts
- *   ring.c     slots of rings, mbarriers, named barriers;  watchdog.c  waits at mbarriers
+ *   ring.c     slots of rings, mbarriers, named barriers;  watchdog.c  waits at mbarriers;  fence.c  fences by hand
  *   tile.c     register tiles: which register holds which element
  *   expr.c     elementwise expressions; eval.h says how;  part.c  parts of tiles
  *   rows.c     row reductions, votes, masks, positions
@@ -95,7 +95,7 @@ struct ring_pos {
   const struct ws_barrierm *barrier;
   int element;
   const struct ws_node *element_at;
-  enum ring_side { RING_FILL, RING_COMMIT, RING_DRAIN, RING_ARRIVE } side;
+  enum ring_side { RING_FILL, RING_COMMIT, RING_DRAIN, RING_ARRIVE, RING_PHASE } side; /* PHASE: waits with a stated phase */
   const char *name;
   const char *bytes;               /* register, cp.async: byte offset of the slot */
   const char *stage, *phase;       /* registers, mbarriers: stage (NULL = there is one) and the parity to wait for */
@@ -157,6 +157,7 @@ struct lower {
   int hoisting;                    /* temporaries come from another name while hoisted code is written */
   bool tmem;                       /* the program touches tensor memory */
   const struct ws_act *act;        /* the statement that is lowered */
+  const struct ws_acts *around;    /* the block of statements that it stands in */
   bool one_role;
 };
 
@@ -193,11 +194,20 @@ void ws_lower_commit(struct lower *l, struct ws_act *a);
 void ws_lower_wait(struct lower *l, struct ws_act *a);
 void ws_lower_release(struct lower *l, struct ws_act *a);
 void ws_lower_arrive(struct lower *l, struct ws_act *a);       /* at an mbarrier */
+void ws_lower_init(struct lower *l, struct ws_act *a);          /* explicit forms: init, inval */
+void ws_lower_wait_phase(struct lower *l, struct ws_act *a);
+void ws_lower_expect(struct lower *l, struct ws_act *a);
 void ws_lower_same_slot(struct lower *l, const struct ws_act *a);
 const char *ws_lower_full(struct lower *l, const struct ws_act *a, const char **imm); /* the full mbarrier of the slot that a load fills: [register + *imm] */
 const char *ws_barrier_form(struct lower *l, const char *template); /* the template of that name for the target */
 const char *ws_lane_first(struct lower *l);                    /* predicate: the first lane of a warp */
 void ws_lower_barriers(struct lower *l);                       /* at the start of the kernel */
+
+/* fence.c: `fence KIND` stands in place of the derived fence of that kind of the statement beside it */
+enum ws_fence { WS_FENCE_ASYNC, WS_FENCE_BEFORE, WS_FENCE_AFTER, WS_FENCE_WGMMA, WS_FENCE_INIT };
+void ws_lower_fence(struct lower *l, const struct ws_act *a);
+bool ws_fence_stated(const struct lower *l, enum ws_fence kind);
+const char *ws_fence_reason(const struct ws_schedule *s, const struct ws_act *a); /* why the target has none; NULL = it has */
 
 /* tma.c */
 void ws_lower_tma_load(struct lower *l, struct ws_act *a);

@@ -145,11 +145,11 @@ static bool reachable(enum ws_barrier_scope s) { return s != WS_SCOPE_PEER; }
 
 static const char *ring_reason(const struct ws_schedule *s, const struct ws_act *a) {
   if (s->arch >= 90) {
-    if (a->barrier) return a->barrier->named || (reachable(a->barrier->scope) && !a->barrier->manual) ? NULL : "a barrier of this scope, or by hand";
+    if (a->barrier) return a->barrier->named || reachable(a->barrier->scope) ? NULL : "a barrier of this scope";
     if (a->pipe->by == WS_BY_CP_ASYNC && a->element_at) return "a ring by cp.async whose element depends on the instance";
     return reachable(a->pipe->full) && reachable(a->pipe->empty) ? NULL : "a ring of this scope";
   }
-  if (a->barrier) return a->barrier->named || (reachable(a->barrier->scope) && !a->barrier->manual) ? NULL : "a barrier of this scope, or by hand";
+  if (a->barrier) return a->barrier->named || reachable(a->barrier->scope) ? NULL : "a barrier of this scope";
   if (a->pipe->by == WS_BY_CP_ASYNC && a->element_at) return "a ring by cp.async whose element depends on the instance";
   if (a->pipe->full != WS_SCOPE_CTA || a->pipe->empty != WS_SCOPE_CTA) return "a ring of this scope: clusters exist from sm_90 on";
   return a->pipe->by == WS_BY_TMA ? "a pipeline filled by TMA, which exists from sm_90 on" : NULL;
@@ -216,7 +216,9 @@ static const char *act_reason(const struct scan *c, const struct ws_act *a) {
   case WS_S_ACQUIRE: case WS_S_COMMIT: case WS_S_RELEASE: case WS_S_WAIT: return ring_reason(sc, a);
   case WS_S_ARRIVE: return a->barrier ? ring_reason(sc, a) : "a counter in global memory";
   case WS_S_WAIT_EQ: return "a counter in global memory";
-  case WS_S_WAIT_PHASE: case WS_S_ARRIVE_EXPECT: case WS_S_INIT: case WS_S_INVAL: case WS_S_FENCE: return "an explicit form";
+  case WS_S_WAIT_PHASE: case WS_S_INIT: case WS_S_INVAL: return ring_reason(sc, a);
+  case WS_S_ARRIVE_EXPECT: return !hopper ? "`expect`: mbarriers count bytes from sm_90 on" : a->barrier->scope != WS_SCOPE_CTA ? "`expect` at the barrier of another CTA" : NULL;
+  case WS_S_FENCE: return ws_fence_reason(sc, a);
   case WS_S_ONE_THREAD: return NULL;
   case WS_S_AWAIT: return hopper ? NULL : "`await`: the products of mma.sync are done when the next instruction starts";
   case WS_S_COPY: return a->from->transposed || a->to->transposed ? "a transposing copy" : NULL;
