@@ -219,6 +219,7 @@ void ws_lower_wait(struct lower *l, struct ws_act *a) {
   }
   if (a->pipe->by == WS_BY_CP_ASYNC) {
     OP(l, "cp_async_wait", ws_lower_int(l, a->wait_groups));
+    ws_lower_proxy_fence(l, a->pipe->buffer); /* cp.async writes as threads do (PTX ISA, "Async proxy") */
     take_bytes(l, a, false);
     return;
   }
