@@ -11,6 +11,7 @@
  *   uniform.c  values that all threads share: indices, lists, conditions
  *   product.c  mma.sync and its fragments;  wgmma.c  products of warpgroups;  descriptor.c  operands in shared memory
  *   tcgen05.c  tensor memory: products of one thread, loads and stores, allocation
+ *   transpose.c  tiles that are read, written or copied transposed
  *   copy.c     global and shared memory by threads: cp.async, stores, writes;  tma.c  by TMA
  *   loop.c     work tiles, lists of blocks, copies of a loop body
  *
@@ -70,18 +71,21 @@ struct copy_map {
 };
 
 /* Lane offsets of one way to read fragments from one layout. */
+enum { WS_FRAG_OFFSETS = 16 };
 struct frag_map {
   struct lifetime life;
-  enum frag_kind { FRAG_A, FRAG_B, FRAG_BT, FRAG_C, FRAG_C32, FRAG_ROWS, FRAG_LANES } kind; /* C: accumulators of 16 or 32 bits; rows: vectors; lanes: a row a thread */
+  enum frag_kind { FRAG_A, FRAG_B, FRAG_BT, FRAG_C, FRAG_C32, FRAG_ROWS, FRAG_LANES, FRAG_AT, FRAG_CT, FRAG_C32T } kind; /* C: accumulators of 16 or 32 bits; rows: vectors; lanes: a row a thread; T: transposed */
   struct ws_smem_layout layout;
   int warp_rows;
-  const char *offset[8];           /* by the low bits of the unit */
+  int first, n;                    /* transposed: the first of n units */
+  const char *offset[WS_FRAG_OFFSETS]; /* by the low bits of the unit; transposed: by unit */
 };
 
 struct pointer {                   /* a tensor tile's address for one copy_map, by work tile */
   struct lifetime life;
   const struct ws_tensor *tensor;
   const struct copy_map *map;
+  unsigned coords;                 /* dims that an index gives: no part of base */
   const char *base, *pass;         /* thread's address in block 0; bytes from pass to pass */
   const char *block;               /* bytes from block to block: block * passes */
   int passes;
@@ -142,6 +146,8 @@ struct lower {
   struct tma_map **tma_maps;       /* of the whole kernel */
   size_t nmaps, maps_cap;
   struct keep maps, frags, pointers; /* struct copy_map, frag_map, pointer */
+  const char **strides;            /* of this program: registers for strides that are numbers */
+  size_t nstrides, strides_cap;
   const char **names;              /* used by ws_lower_unique */
   size_t nnames, names_cap;
   const char *tile, *block;        /* registers: the work tile, the block of the innermost loop over a list; NULL outside of them */
@@ -294,6 +300,20 @@ const struct frag_map *ws_frag_map(struct lower *l, enum frag_kind k, const stru
 const char *ws_slot_base(struct lower *l, const struct ws_mem *m, long *imm);
 const char *ws_frag_address(struct lower *l, const struct frag_map *f, const char *slot, int low); /* offset[low] + slot */
 
+/* transpose.c */
+struct ws_turned_a {               /* A operands stored [k, m]: addresses of this lane by m-tile */
+  const char *reg[WS_FRAG_OFFSETS];
+  long imm, step;                  /* bytes from k step to k step */
+  int mt;
+};
+struct ws_turned_a *ws_turned_a(struct lower *l, const struct ws_mem *m);
+void ws_turned_a_load(struct lower *l, const struct ws_turned_a *t, int kt, int mi, const char **a);
+void ws_write_turned(struct lower *l, const struct ws_mem *to, const struct tile *v);
+struct tile ws_read_turned(struct lower *l, const struct ws_mem *m, const struct tile *into);
+void ws_copy_turned(struct lower *l, const struct ws_mem *from, const struct ws_mem *to);
+struct tile ws_load_turned(struct lower *l, const struct ws_mem *from, const struct tile *into);
+void ws_store_turned(struct lower *l, const struct ws_mem *to, const struct tile *v);
+
 /* copy.c */
 void ws_lower_load(struct lower *l, struct ws_act *a);
 struct l2_hint {                   /* what a load says to the L2 cache: "" twice for nothing */
@@ -319,6 +339,7 @@ struct smem_acc {                  /* the same in shared memory, elements of f32
 struct smem_acc ws_smem_acc(struct lower *l, const struct ws_mem *m, bool vector);
 const char *ws_smem_acc_at(struct lower *l, const struct smem_acc *a, int row, int ni, const char **imm); /* register; immediate in *imm */
 struct acc_access ws_acc_access(struct lower *l, const struct ws_mem *m, bool vector);
+struct acc_access ws_turned_access(struct lower *l, const struct ws_mem *m, int warp_rows, int second); /* transposed: first of the lane's two f32 columns, or the second; -1: pairs behind movmatrix */
 const char *ws_acc_row(struct lower *l, int warp_rows);            /* first row of this lane in an accumulator */
 
 /* loop.c */

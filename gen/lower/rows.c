@@ -107,7 +107,7 @@ const char *ws_lower_vote(struct lower *l, const struct ws_node *x) {
 }
 
 const char *ws_tile_start(struct lower *l, const struct ws_mem *m) {
-  const char *first = ws_row_origin(l);
+  const char *first = m->tensor->row_dim >= 0 && !m->tensor->dim[m->tensor->row_dim] ? "0" : ws_row_origin(l);
   if (m->block) OP(l, "mul_s32", first = ws_lower_temp(l, WS_REG_B32), ws_uniform_int(l, m->block), ws_lower_int(l, m->block_rows));
   for (int k = 0; k < 2; k++) {
     const char *more = k ? m->row_at ? ws_uniform_int(l, m->row_at) : NULL : m->row0 ? ws_lower_int(l, m->row0) : NULL, *d;
