@@ -95,6 +95,21 @@ static const char *param(struct lower *l, const struct ws_tensor *t, const char 
   return r;
 }
 
+/* Bytes from one index of dim k to the next: a parameter, or known where the dim and all inside of it are numbers. */
+static const char *stride(struct lower *l, const struct ws_tensor *t, int k) {
+  if (t->dim[k]) return param(l, t, "stride", t->dim[k]);
+  long bytes = ws_type_bits(t->type) / 8;
+  for (int i = k + 1; i < t->ndims; i++) bytes *= t->fixed[i]; /* supported.c: none of them is a run-time dim */
+  const char *name = ws_fmt(l->arena, "%s_stride_%d", t->name, k), *r = ws_lower_named(l, WS_REG_B64, "%s", name);
+  for (size_t i = 0; i < l->nstrides; i++)
+    if (!strcmp(l->strides[i], name)) return r;
+  *WS_PUSH(l->arena, l->strides, l->nstrides, l->strides_cap) = name;
+  struct ws_buf *old = ws_lower_hoist(l, l->start);
+  OP(l, "mov_b64", r, ws_lower_int(l, bytes));
+  ws_lower_restore(l, old);
+  return r;
+}
+
 /* The registers behind the indices of a tensor's outer dims. */
 const char *ws_outer_index(const char *dim) {
   return !strcmp(dim, "batch") ? "%batch" : !strcmp(dim, "kv_heads") ? "%kv_head" : "%head";
@@ -103,12 +118,14 @@ const char *ws_outer_index(const char *dim) {
 /* base = data + outer offsets + (first row + r) * row stride + unit bytes, once a work tile. */
 static struct pointer *pointer(struct lower *l, const struct ws_mem *m, const struct copy_map *map) {
   const struct ws_tensor *t = m->tensor;
+  unsigned coords = 0;
+  for (int k = 0; k < t->ndims; k++) coords |= (unsigned)(m->coord[k] != NULL) << k;
   for (int i = 0; i < l->pointers.n; i++) {
     struct pointer *p = (struct pointer *)l->pointers.item[i];
-    if (p->tensor == t && p->map == map) return p;
+    if (p->tensor == t && p->map == map && p->coords == coords) return p;
   }
   struct pointer *p = WS_NEW(l->arena, struct pointer);
-  p->tensor = t, p->map = map;
+  p->tensor = t, p->map = map, p->coords = coords;
   p->life.everywhere = ws_lower_in_loop(l, t, NULL);
   ws_lower_keep(l, &l->pointers, &p->life, m->pos);
   const char *name = ws_lower_unique(l, "%s_by_%s", t->name, map->name);
@@ -121,19 +138,19 @@ static struct pointer *pointer(struct lower *l, const struct ws_mem *m, const st
   bool packed = ws_packed(l, m); /* then of the tile's first row: ws_packed_address goes on */
   struct ws_buf *old = ws_lower_hoist(l, p->life.everywhere ? l->tile_start : NULL);
   ws_lower_comment(l, packed ? "global address of this thread's unit in the first row of %s" : "global address of this thread's first unit of %s, and bytes to the rows of the next pass", t->name);
-  const char *stride = param(l, t, "stride", t->dim[row]), *wide = ws_lower_temp(l, WS_REG_B64);
+  const char *rows = stride(l, t, row), *wide = ws_lower_temp(l, WS_REG_B64);
   if (map->unit_bytes)
     OP(l, "pointer_base", p->base, param(l, t, "data", NULL), map->unit_bytes, wide);
   else
     OP(l, "mov_b64", p->base, param(l, t, "data", NULL));
   for (int k = 0; k < t->ndims; k++)
-    if (k != row && k != t->col_dim && t->dim[k])
-      OP(l, "pointer_add", p->base, ws_outer_index(t->dim[k]), param(l, t, "stride", t->dim[k]), ws_lower_temp(l, WS_REG_B64));
+    if (k != row && k != t->col_dim && t->dim[k] && !m->coord[k])
+      OP(l, "pointer_add", p->base, ws_outer_index(t->dim[k]), stride(l, t, k), ws_lower_temp(l, WS_REG_B64));
   const char *r = packed ? ws_row_origin(l) : map->row;
-  if (!m->block && !packed) OP(l, "add_s32", r = ws_lower_temp(l, WS_REG_B32), map->row, ws_row_origin(l));
-  OP(l, "pointer_add", p->base, r, stride, ws_lower_temp(l, WS_REG_B64));
-  if (!packed) OP(l, "mul_s64", p->pass, stride, ws_lower_int(l, map->rows_pass));
-  if (p->block != p->pass) OP(l, "mul_s64", p->block, stride, ws_lower_int(l, m->block_rows));
+  if (!m->block && !packed && t->dim[row]) OP(l, "add_s32", r = ws_lower_temp(l, WS_REG_B32), map->row, ws_row_origin(l));
+  OP(l, "pointer_add", p->base, r, rows, ws_lower_temp(l, WS_REG_B64));
+  if (!packed) OP(l, "mul_s64", p->pass, rows, ws_lower_int(l, map->rows_pass));
+  if (p->block != p->pass) OP(l, "mul_s64", p->block, rows, ws_lower_int(l, m->block_rows));
   ws_lower_restore(l, old);
   return p;
 }
@@ -153,9 +170,16 @@ const char *ws_lower_extent(struct lower *l, const char *dim) { return ws_lower_
 /* Rows of the tensor from row r of pass 0 to its end: row `k` of the tile exists for this thread if rows_left > k. */
 static const char *rows_left(struct lower *l, const struct ws_mem *m, const char *thread_row) {
   if (ws_packed(l, m)) return ws_packed_rows_left(l, m, ws_packed_row(l, m, thread_row));
-  const char *left = ws_lower_temp(l, WS_REG_B32), *first = ws_row_origin(l);
+  const char *left = ws_lower_temp(l, WS_REG_B32), *first = ws_row_origin(l), *dim = m->tensor->dim[m->tensor->row_dim];
+  if (!dim) { /* whole: all rows are there */
+    OP(l, "mov_s32", left, ws_lower_int(l, m->tensor->fixed[m->tensor->row_dim]));
+    OP(l, "sub_s32", left, left, thread_row);
+    if (m->row0) OP(l, "add_s32", left, left, ws_lower_int(l, -m->row0));
+    if (m->row_at) OP(l, "sub_s32", left, left, ws_uniform_int(l, m->row_at));
+    return left;
+  }
   if (m->block) OP(l, "mul_s32", first = ws_lower_temp(l, WS_REG_B32), ws_uniform_int(l, m->block), ws_lower_int(l, m->block_rows));
-  OP(l, "rows_left", left, ws_lower_extent(l, m->tensor->dim[m->tensor->row_dim]), first, thread_row);
+  OP(l, "rows_left", left, ws_lower_extent(l, dim), first, thread_row);
   if (m->row0) OP(l, "add_s32", left, left, ws_lower_int(l, -m->row0));
   if (m->row_at) OP(l, "sub_s32", left, left, ws_uniform_int(l, m->row_at));
   return left;
@@ -172,8 +196,10 @@ static const char *tile_address(struct lower *l, const struct ws_mem *m, const s
     OP(l, "mov_b64", a, p->base);
   long bytes = (long)ws_type_bits(m->tensor->type) / 8;
   bool packed = ws_packed(l, m);
-  if (m->row0 && !packed) OP(l, "pointer_rows", a, ws_lower_int(l, m->row0), param(l, m->tensor, "stride", m->tensor->dim[m->tensor->row_dim]));
-  if (m->row_at && !packed) OP(l, "pointer_add", a, ws_uniform_int(l, m->row_at), param(l, m->tensor, "stride", m->tensor->dim[m->tensor->row_dim]), ws_lower_temp(l, WS_REG_B64));
+  if (m->row0 && !packed) OP(l, "pointer_rows", a, ws_lower_int(l, m->row0), stride(l, m->tensor, m->tensor->row_dim));
+  if (m->row_at && !packed) OP(l, "pointer_add", a, ws_uniform_int(l, m->row_at), stride(l, m->tensor, m->tensor->row_dim), ws_lower_temp(l, WS_REG_B64));
+  for (int k = 0; k < m->tensor->ndims; k++)
+    if (m->coord[k]) OP(l, "pointer_add", a, ws_uniform_int(l, m->coord[k]), stride(l, m->tensor, k), ws_lower_temp(l, WS_REG_B64));
   if (m->col0) OP(l, "add_s64", a, a, ws_lower_int(l, m->col0 * bytes));
   if (m->col_at) OP(l, "pointer_cols", a, ws_uniform_int(l, m->col_at), ws_lower_int(l, bytes), ws_lower_temp(l, WS_REG_B64));
   if (m->col_block) OP(l, "pointer_cols", a, ws_uniform_int(l, m->col_block), ws_lower_int(l, m->col_block_cols * bytes), ws_lower_temp(l, WS_REG_B64));
@@ -459,6 +485,39 @@ static struct acc_access access_by(struct lower *l, const struct ws_mem *m, int 
   return a;
 }
 
+/* A tensor's tile [columns, rows]: a lane's rows are its columns. */
+static struct copy_map *turned_map(struct lower *l, int warp_rows, int bytes, int second, bool everywhere) {
+  struct ws_smem_layout key = {.pitch = -2000 - bytes, .units = second};
+  for (int i = 0; i < l->maps.n; i++) {
+    struct copy_map *m = (struct copy_map *)l->maps.item[i];
+    if (m->rows == warp_rows && (m->life.everywhere || !everywhere) && !memcmp(&m->layout, &key, sizeof key)) return m;
+  }
+  struct copy_map *m = WS_NEW(l->arena, struct copy_map);
+  *m = (struct copy_map){.rows = warp_rows, .layout = key, .rows_pass = 8, .life.everywhere = everywhere};
+  m->name = ws_lower_unique(l, "turned%d", bytes);
+  m->row = ws_lower_named(l, WS_REG_B32, "%s_row", m->name);
+  m->unit_bytes = ws_lower_named(l, WS_REG_B32, "%s_byte", m->name);
+  struct ws_buf *old = ws_lower_hoist(l, m->life.everywhere ? l->start : NULL);
+  ws_lower_comment(l, "this lane's first place in an accumulator that lies transposed, %d columns a warp", warp_rows);
+  if (second < 0) { /* behind movmatrix: row lane / 4, two columns lane % 4 */
+    OP(l, "mov_s32", m->row, "%quad_row");
+    OP(l, "mad_s32", m->unit_bytes, "%warp", ws_lower_int(l, warp_rows), "%quad_column");
+  } else {
+    OP(l, "add_s32", m->row, "%quad_column", ws_lower_int(l, second));
+    OP(l, "acc_row", m->unit_bytes, ws_lower_int(l, warp_rows));
+  }
+  OP(l, "mul_s32", m->unit_bytes, m->unit_bytes, ws_lower_int(l, bytes));
+  ws_lower_restore(l, old);
+  ws_lower_keep(l, &l->maps, &m->life, l->prog->decl->pos);
+  return m;
+}
+
+struct acc_access ws_turned_access(struct lower *l, const struct ws_mem *m, int warp_rows, int second) {
+  struct copy_map *map = turned_map(l, warp_rows, (int)ws_type_bits(m->tensor->type) / 8, second, ws_lower_in_loop(l, m->tensor, NULL));
+  struct pointer *p = pointer(l, m, map);
+  return (struct acc_access){.address = tile_address(l, m, p), .pass = p->pass, .rows_left = rows_left(l, m, map->row)};
+}
+
 struct acc_access ws_acc_access(struct lower *l, const struct ws_mem *m, bool vector) {
   return access_by(l, m, vector ? 0 : (int)ws_type_bits(m->tensor->type) / 8);
 }
@@ -495,9 +554,7 @@ static void store_lanes(struct lower *l, const struct ws_mem *to, const struct t
 }
 
 /* Registers to global memory by the owner of each element; of a row vector, by the first lane of its quad. */
-static void store_registers(struct lower *l, struct ws_act *a) {
-  const struct ws_mem *to = a->to;
-  struct tile v = ws_lower_value(l, a->value);
+static void store_tile(struct lower *l, const struct ws_mem *to, struct tile v) {
   if (v.lane) {
     store_lanes(l, to, &v);
     return;
@@ -530,6 +587,21 @@ static void store_registers(struct lower *l, struct ws_act *a) {
   }
 }
 
+/* A tile of shared memory is turned on its way through registers, or the registers are on theirs to global memory. */
+static void store_turned(struct lower *l, struct ws_act *a) {
+  const struct ws_mem *from = a->from, *to = a->to;
+  struct tile v;
+  if (from && from->transposed) {
+    v = ws_tile_make(l, ws_lower_unique(l, "turned"), from->cols, from->rows, from->buffer->type, WS_L_ACC);
+    v = ws_read_turned(l, from, &v);
+  } else
+    v = ws_lower_value(l, a->value);
+  if (to->transposed)
+    ws_store_turned(l, to, &v);
+  else
+    store_tile(l, to, v);
+}
+
 /* --- reductions in global memory, copies between tiles of shared memory --- */
 
 /* Each thread adds what it owns; of a row vector, the first lane of a quad does. */
@@ -558,6 +630,11 @@ void ws_lower_reduction(struct lower *l, struct ws_act *a) {
 
 void ws_lower_copy(struct lower *l, struct ws_act *a) {
   const struct ws_mem *from = a->from, *to = a->to;
+  if (from->transposed != to->transposed) {
+    ws_copy_turned(l, from, to);
+    ws_lower_proxy_fence(l, to->buffer);
+    return;
+  }
   if (!part_is_plain(l, from) || !part_is_plain(l, to)) return;
   bool loop = ws_lower_in_loop(l, NULL, from->buffer) || ws_lower_in_loop(l, NULL, to->buffer);
   const struct copy_map *f = copy_map(l, from->buffer->name, from->rows, from->cols, from->buffer->type, &from->buffer->layout, false, loop, a->src->pos);
@@ -576,12 +653,15 @@ void ws_lower_copy(struct lower *l, struct ws_act *a) {
 }
 
 void ws_lower_store(struct lower *l, struct ws_act *a) {
-  if (a->from)
+  bool turned = a->from ? a->from->transposed != a->to->transposed : a->to->transposed && a->value->kind != WS_N_CONST;
+  if (turned)
+    store_turned(l, a);
+  else if (a->from)
     from_smem(l, a, "store_unit");
   else if (a->value->kind == WS_N_CONST)
     store_const(l, a);
   else
-    store_registers(l, a);
+    store_tile(l, a->to, ws_lower_value(l, a->value));
 }
 
 /* --- registers to shared memory --- */
@@ -666,7 +746,13 @@ void ws_lower_write(struct lower *l, struct ws_act *a) {
     return;
   }
   unsigned bits = ws_type_bits(to->buffer->type);
-  if (to->transposed || (bits != 16 && bits != 32) || (to->cols > 1 && (to->cols % 8 || !to->buffer->layout.units)) ||
+  if (to->transposed && a->value->kind != WS_N_CONST && to->rows > 1 && to->cols > 1 && (bits == 16 || bits == 32) && to->buffer->layout.units) {
+    struct tile t = ws_lower_value(l, a->value);
+    ws_write_turned(l, to, &t);
+    ws_lower_proxy_fence(l, to->buffer);
+    return;
+  }
+  if ((to->transposed && a->value->kind != WS_N_CONST) || (bits != 16 && bits != 32) || (to->cols > 1 && (to->cols % 8 || !to->buffer->layout.units)) ||
       (to->cols == 1 && bits == 16) || (a->value->kind == WS_N_CONST && to->rows % (16 * l->prog->role->warps))) {
     ws_error(l->diags, a->src->pos, "not-lowered", "write: 16-bit and f32 tiles of accumulators and f32 row vectors are lowered for %s", l->s->target);
     return;

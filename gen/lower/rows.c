@@ -107,7 +107,7 @@ const char *ws_lower_vote(struct lower *l, const struct ws_node *x) {
 }
 
 const char *ws_tile_start(struct lower *l, const struct ws_mem *m) {
-  const char *first = ws_row_origin(l);
+  const char *first = m->tensor->row_dim >= 0 && !m->tensor->dim[m->tensor->row_dim] ? "0" : ws_row_origin(l);
   if (m->block) OP(l, "mul_s32", first = ws_lower_temp(l, WS_REG_B32), ws_uniform_int(l, m->block), ws_lower_int(l, m->block_rows));
   if (ws_packed(l, m)) {
     if (m->row0 || m->row_at) OP(l, "add_s32", first = ws_lower_temp(l, WS_REG_B32), ws_row_origin(l), ws_packed_query(l, ws_packed_row(l, m, "0"), 0));

@@ -120,7 +120,7 @@ void ws_lower_tma_load(struct lower *l, struct ws_act *a) {
     mask = ws_lower_named(l, WS_REG_B16, "both");
     OP(l, "mov_b16", mask, "3");
   }
-  bool leader = a->pipe->full == WS_SCOPE_LEADER;
+  bool leader = a->pipe && a->pipe->full == WS_SCOPE_LEADER;
   if (leader) {
     const char *there = ws_lower_temp(l, WS_REG_B32);
     OP(l, "leader_barrier", there, full, full_imm);
@@ -162,7 +162,7 @@ static void reads_async(void *ctx, struct ws_act *a) {
 void ws_lower_proxy_fence(struct lower *l, const struct ws_bufferm *b) {
   struct reader r = {.buffer = b};
   for (int i = 0; i < l->s->nprograms; i++) ws_each_act(l->s->programs[i].body, reads_async, &r);
-  if (!r.found) return;
+  if (!r.found || ws_fence_stated(l, WS_FENCE_ASYNC)) return;
   ws_lower_note(l, "%s is read by the async proxy: what was written is handed over", b->name);
   WS_OP0(&l->px, "fence_async");
 }

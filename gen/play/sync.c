@@ -155,21 +155,21 @@ static bool wait_barrier(struct warp *p, const struct ws_act *a, int el) {
   return true;
 }
 
-/* The parity as stated: passes when the phase of that parity is the last complete one (PTX ISA, mbarrier.test_wait). */
+/* The parity as stated. It is either that of the phase behind the last one that this thread has seen, and stands for it, or that of
+ * the last one: then the wait passes, as the first round of a ring's empty side does (PTX ISA, mbarrier.test_wait: the phase of that
+ * parity is complete). What else it could stand for, a phase further on, bar_wait refuses: the parity would alias. */
 static bool wait_parity(struct warp *p, const struct ws_act *a, int el) {
-  struct bar *b = find_bar(p->w, a->barrier, SIDE_BARRIER, el, 0, p->cta);
+  int *k = counter_of(p, a, el, C_PHASE), n = a->barrier->stages > 0 ? a->barrier->stages : 1;
+  struct bar *b = find_bar(p->w, a->barrier, SIDE_BARRIER, el, *k % n, wait_cta(p, a->barrier->scope, a->barrier->name));
   double v = 0;
-  incomplete(p->w, "%u: an explicit phase is played, but not proven to be the only order", a->src->pos.line);
   if (!evaluate(p, a->value, &v)) incomplete(p->w, "%u: the phase is not known before it runs", a->src->pos.line);
   if (v != 0 && v != 1) {
     struct finding *f = report(p->w, a->src->pos, "phase", "a phase is waited for by its parity, 0 or 1; this is %d", (int)v);
     note(p->w, f, a->src->pos, "by %s, %s", role_name(p), where(p));
   }
-  if ((b->phase & 1) == ((int)v & 1)) {
-    p->wait = (struct waiting){.bar = b, .phase = b->phase};
-    return false;
-  }
-  join(p->w, &actor_of(p)->clock, &b->last);
+  int seen = b->seen[actor_of(p)->comp], next = seen + 1;
+  if (!bar_wait(p, b, (next & 1) == ((int)v & 1) ? next : seen)) return false;
+  ++*k;
   return true;
 }
 
@@ -253,13 +253,14 @@ static void await(struct warp *p, const struct ws_act *a) {
 static void init(struct warp *p, const struct ws_act *a, int el) {
   double v = 0;
   if (!evaluate(p, a->value, &v)) incomplete(p->w, "%u: the count is not known before it runs", a->src->pos.line);
-  else bar_init(p, find_bar(p->w, a->barrier, SIDE_BARRIER, el, 0, p->cta), (int)v);
+  else
+    for (int k = 0; k < a->barrier->stages || k < 1; k++) bar_init(p, find_bar(p->w, a->barrier, SIDE_BARRIER, el, k, p->cta), (int)v);
 }
 
 bool synchronise(struct warp *p, const struct ws_act *a) {
   int el = ws_index_at(a->element, a->element_at, p->cta, p->instance);
-  bool by_hand = a->barrier && a->barrier->inits && a->barrier->stages <= 1 && a->kind != WS_S_INIT;
-  if (by_hand && a->kind != WS_S_INVAL) bar_usable(p, find_bar(p->w, a->barrier, SIDE_BARRIER, el, 0, p->cta));
+  bool by_hand = a->barrier && a->barrier->inits && a->kind != WS_S_INIT;
+  for (int k = 0; by_hand && a->kind != WS_S_INVAL && (k < a->barrier->stages || k < 1); k++) bar_usable(p, find_bar(p->w, a->barrier, SIDE_BARRIER, el, k, p->cta));
   switch (a->kind) {
   case WS_S_ACQUIRE: return acquire(p, a, el);
   case WS_S_WAIT: return a->pipe ? wait_ring(p, a, el) : wait_barrier(p, a, el);
@@ -277,16 +278,17 @@ bool synchronise(struct warp *p, const struct ws_act *a) {
   case WS_S_WAIT_PHASE: return wait_parity(p, a, el);
   case WS_S_INIT: return init(p, a, el), true;
   case WS_S_INVAL:
-    if (by_hand) bar_inval(p, find_bar(p->w, a->barrier, SIDE_BARRIER, el, 0, p->cta));
+    for (int k = 0; by_hand && (k < a->barrier->stages || k < 1); k++) bar_inval(p, find_bar(p->w, a->barrier, SIDE_BARRIER, el, k, p->cta));
     return true;
   case WS_S_ARRIVE_EXPECT: {
     double v = 0;
-    incomplete(p->w, "%u: explicit bytes are played, but not proven to come in their phase", a->src->pos.line);
+    int *k = counter_of(p, a, el, C_COMMIT), slot = (*k)++ % (a->barrier->stages > 0 ? a->barrier->stages : 1);
     if (!evaluate(p, a->value, &v)) incomplete(p->w, "%u: the bytes are not known before it runs", a->src->pos.line);
-    find_bar(p->w, a->barrier, SIDE_BARRIER, el, 0, p->cta)->bytes += (long)v;
-    arrive(p, a, a->barrier, SIDE_BARRIER, el, 0, a->barrier->scope);
+    find_bar(p->w, a->barrier, SIDE_BARRIER, el, slot, p->cta)->bytes += (long)v * units(p, a->unit);
+    arrive(p, a, a->barrier, SIDE_BARRIER, el, slot, a->barrier->scope);
     return true;
   }
+  case WS_S_FENCE: return true; /* fences are no part of what is played: a stated one is written where the derived one would be */
   default:
     incomplete(p->w, "%u: `%s`", a->src->pos.line, a->src->text);
     return true;
