@@ -515,7 +515,7 @@ static struct copy_map *turned_map(struct lower *l, int warp_rows, int bytes, in
 struct acc_access ws_turned_access(struct lower *l, const struct ws_mem *m, int warp_rows, int second) {
   struct copy_map *map = turned_map(l, warp_rows, (int)ws_type_bits(m->tensor->type) / 8, second, ws_lower_in_loop(l, m->tensor, NULL));
   struct pointer *p = pointer(l, m, map);
-  return (struct acc_access){.address = tile_address(l, m, p), .pass = p->pass, .rows_left = rows_left(l, m, map->row)};
+  return (struct acc_access){.walk = walk(l, m, p), .rows_left = rows_left(l, m, map->row)};
 }
 
 struct acc_access ws_acc_access(struct lower *l, const struct ws_mem *m, bool vector) {
