@@ -11,6 +11,7 @@
  *   uniform.c  values that all threads share: indices, lists, conditions
  *   product.c  mma.sync and its fragments;  wgmma.c  products of warpgroups;  descriptor.c  operands in shared memory
  *   tcgen05.c  tensor memory: products of one thread, loads and stores, allocation
+ *   vector.c   vectors in memory
  *   transpose.c  tiles that are read, written or copied transposed
  *   copy.c     global and shared memory by threads: cp.async, stores, writes;  tma.c  by TMA
  *   loop.c     work tiles, lists of blocks, copies of a loop body
@@ -220,6 +221,8 @@ void ws_lower_tma_load(struct lower *l, struct ws_act *a);
 void ws_lower_tma_store(struct lower *l, struct ws_act *a);
 void ws_lower_proxy_fence(struct lower *l, const struct ws_bufferm *b); /* behind what threads wrote to b */
 
+void ws_lower_tensor_fence(struct lower *l, const struct ws_tensor *t); /* behind what threads wrote to t */
+
 /* descriptor.c */
 enum { WS_KSTEP = 16 };
 struct operand {
@@ -314,6 +317,12 @@ void ws_copy_turned(struct lower *l, const struct ws_mem *from, const struct ws_
 struct tile ws_load_turned(struct lower *l, const struct ws_mem *from, const struct tile *into);
 void ws_store_turned(struct lower *l, const struct ws_mem *to, const struct tile *v);
 
+/* vector.c */
+void ws_write_vector(struct lower *l, const struct ws_mem *to, const struct tile *v);
+struct tile ws_read_vector(struct lower *l, const struct ws_mem *m, const struct tile *into);
+struct tile ws_load_vector(struct lower *l, const struct ws_mem *from, const struct tile *into); /* column vectors and tensors */
+void ws_store_vector(struct lower *l, const struct ws_mem *to, const struct tile *v, bool add);
+
 /* copy.c */
 void ws_lower_load(struct lower *l, struct ws_act *a);
 struct l2_hint {                   /* what a load says to the L2 cache: "" twice for nothing */
@@ -339,6 +348,7 @@ struct smem_acc {                  /* the same in shared memory, elements of f32
 struct smem_acc ws_smem_acc(struct lower *l, const struct ws_mem *m, bool vector);
 const char *ws_smem_acc_at(struct lower *l, const struct smem_acc *a, int row, int ni, const char **imm); /* register; immediate in *imm */
 struct acc_access ws_acc_access(struct lower *l, const struct ws_mem *m, bool vector);
+struct acc_access ws_column_access(struct lower *l, const struct ws_mem *m, int second); /* a column vector along rows: the first of a lane's two elements, or the second; -1: along columns */
 struct acc_access ws_turned_access(struct lower *l, const struct ws_mem *m, int warp_rows, int second); /* transposed: first of the lane's two f32 columns, or the second; -1: pairs behind movmatrix */
 const char *ws_acc_row(struct lower *l, int warp_rows);            /* first row of this lane in an accumulator */
 

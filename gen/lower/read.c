@@ -65,7 +65,11 @@ static struct tile from_shared(struct lower *l, const struct ws_mem *m, const st
 struct tile ws_lower_read(struct lower *l, const struct ws_node *x, const struct tile *into) {
   const struct ws_mem *m = x->mem;
   if (m->space == WS_TMEM) return ws_lower_read_tmem(l, m, into, l->act->opt.chunk);
+  bool vector = into->n && !into->lane && (into->mt == 0) != (into->nt == 0);
   bool acc = x->layout == WS_L_ACC || x->layout == WS_L_COPY || (x->layout == WS_L_LANE && x->cols == 1); /* supported.c: what nothing decides lies as an accumulator */
+  bool plain = m->cols == 1 && !m->transposed && !into->packed; /* a row vector of f32 along rows */
+  if (m->space == WS_SMEM && acc && vector && !plain) return ws_read_vector(l, m, into);
+  if (m->space == WS_GLOBAL && acc && vector && !into->mt && m->tensor->type == WS_F32 && !m->tensor->coords) return ws_load_vector(l, m, into);
   if (m->space == WS_SMEM && x->layout == WS_L_A) return ws_lower_read_a(l, m, into);
   if (m->space == WS_SMEM && acc && m->buffer->type == WS_F32 && m->transposed && !into->lane && into->mt && into->nt && m->buffer->layout.units) return ws_read_turned(l, m, into);
   if (m->space == WS_SMEM && acc && m->buffer->type == WS_F32 && !m->transposed && (m->cols == 1 || (m->cols % 8 == 0 && m->buffer->layout.units)))

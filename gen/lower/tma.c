@@ -123,7 +123,7 @@ void ws_lower_tma_store(struct lower *l, struct ws_act *a) {
   const char *dims = ws_lower_int(l, a->to->tensor->ndims);
   for (int i = 0; i < box_count(&x); i++) {
     const char *at, *where = box(l, &x, i, &at);
-    OP(l, "tma_store", dims, x.map->address, where, x.smem, at);
+    OP(l, a->kind == WS_S_REDUCE ? "tma_add" : "tma_store", dims, x.map->address, where, x.smem, at);
   }
   WS_OP0(&l->px, "bulk_commit");
 }
@@ -137,7 +137,26 @@ struct reader {
 static void reads_async(void *ctx, struct ws_act *a) {
   struct reader *r = ctx;
   if (a->kind == WS_S_PRODUCT && (a->by == WS_BY_WGMMA || a->by == WS_BY_TCGEN05)) r->found |= (a->a_mem && a->a_mem->buffer == r->buffer) || a->b_mem->buffer == r->buffer;
-  if (a->kind == WS_S_STORE && a->by == WS_BY_BULK) r->found |= a->from->buffer == r->buffer;
+  if ((a->kind == WS_S_STORE || a->kind == WS_S_REDUCE) && a->by == WS_BY_BULK) r->found |= a->from->buffer == r->buffer;
+}
+
+/* The same for a tensor that threads write, and that TMA loads or adds to. */
+struct toucher {
+  const struct ws_tensor *tensor;
+  bool found;
+};
+
+static void touches_async(void *ctx, struct ws_act *a) {
+  struct toucher *r = ctx;
+  r->found |= (a->kind == WS_S_REDUCE && a->by == WS_BY_BULK && a->to->tensor == r->tensor) || (a->kind == WS_S_LOAD && a->by == WS_BY_TMA && a->from->tensor == r->tensor);
+}
+
+void ws_lower_tensor_fence(struct lower *l, const struct ws_tensor *t) {
+  struct toucher r = {.tensor = t};
+  for (int i = 0; i < l->s->nprograms; i++) ws_each_act(l->s->programs[i].body, touches_async, &r);
+  if (!r.found) return;
+  ws_lower_note(l, "%s is touched by the async proxy, too: what was written is handed over", t->name);
+  WS_OP0(&l->px, "fence_async_global");
 }
 
 void ws_lower_proxy_fence(struct lower *l, const struct ws_bufferm *b) {
