@@ -102,7 +102,7 @@ struct ring_pos {
   const struct ws_node *element_at;
   enum ring_side { RING_FILL, RING_COMMIT, RING_DRAIN, RING_ARRIVE, RING_PHASE } side; /* PHASE: waits with a stated phase */
   const char *name;
-  const char *bytes;               /* register, cp.async: byte offset of the slot */
+  const char *bytes, *first, *last;/* cp.async: byte offset of the slot, a register; of the first and the last one */
   const char *stage, *phase;       /* registers, mbarriers: stage (NULL = there is one) and the parity to wait for */
 };
 struct slot {                      /* what a handle stands for: registers, or "" for a static place */

@@ -21,10 +21,18 @@ static const char *place_name(struct lower *l, const struct ws_act *a, const cha
 
 static void start_bytes(struct lower *l, struct ring_pos *r, const struct ws_pipelinem *p) {
   const struct ws_bufferm *b = p->buffer;
-  long first = b->offset + (long)r->element * b->stages * b->bytes;
-  ws_lower_comment(l, "ring %s: %d slots of %ld bytes from %ld; bytes from %%smem of the slot next %s", p->name, b->stages, b->bytes, first, r->side == RING_DRAIN ? "waited for" : "filled");
+  long first = b->offset + (r->element_at ? 0 : (long)r->element * b->stages * b->bytes);
+  ws_lower_comment(l, "ring %s: %d slots of %ld bytes from %ld%s; bytes from %%smem of the slot next %s", p->name, b->stages, b->bytes, first,
+                   r->element_at ? " and this instance's element on" : "", r->side == RING_DRAIN ? "waited for" : "filled");
   r->bytes = ws_lower_named(l, WS_REG_B32, "%s", r->name);
-  OP(l, "ring_start", r->bytes, ws_lower_int(l, first));
+  r->first = ws_lower_int(l, first), r->last = ws_lower_int(l, first + (b->stages - 1) * b->bytes);
+  if (r->element_at) {
+    const char *element = ws_uniform_int(l, r->element_at);
+    r->first = ws_lower_named(l, WS_REG_B32, "%s_first", r->name), r->last = ws_lower_named(l, WS_REG_B32, "%s_last", r->name);
+    OP(l, "mad_s32", r->first, element, ws_lower_int(l, b->stages * b->bytes), ws_lower_int(l, first));
+    OP(l, "add_s32", r->last, r->first, ws_lower_int(l, (b->stages - 1) * b->bytes));
+  }
+  OP(l, "ring_start", r->bytes, r->first);
 }
 
 /* mbarriers of a place: its first one, counted from %smem, and the element that the instance adds to it. */
@@ -171,9 +179,7 @@ static void take_bytes(struct lower *l, struct ws_act *a, bool fill) {
   const struct ring_pos *r = position(l, a, fill ? RING_FILL : RING_DRAIN);
   const char *slot = a->handle ? ws_lower_named(l, WS_REG_B32, "slot_%s", a->handle->name) : ws_lower_temp(l, WS_REG_B32);
   if (a->handle) l->handle[a->handle->index] = (struct slot){slot, ""};
-  long first = b->offset + (long)a->element * b->stages * b->bytes;
-  OP(l, "ring_next", slot, r->bytes, ws_lower_int(l, b->bytes), ws_lower_int(l, first + (b->stages - 1) * b->bytes), ws_lower_int(l, first),
-     ws_lower_temp(l, WS_REG_PRED));
+  OP(l, "ring_next", slot, r->bytes, ws_lower_int(l, b->bytes), r->last, r->first, ws_lower_temp(l, WS_REG_PRED));
 }
 
 void ws_lower_acquire(struct lower *l, struct ws_act *a) {

@@ -151,11 +151,9 @@ static bool reachable(enum ws_barrier_scope s) { return s != WS_SCOPE_PEER; }
 static const char *ring_reason(const struct ws_schedule *s, const struct ws_act *a) {
   if (s->arch >= 90) {
     if (a->barrier) return a->barrier->named || reachable(a->barrier->scope) ? NULL : "a barrier of this scope";
-    if (a->pipe->by == WS_BY_CP_ASYNC && a->element_at) return "a ring by cp.async whose element depends on the instance";
     return reachable(a->pipe->full) && reachable(a->pipe->empty) ? NULL : "a ring of this scope";
   }
   if (a->barrier) return a->barrier->named || reachable(a->barrier->scope) ? NULL : "a barrier of this scope";
-  if (a->pipe->by == WS_BY_CP_ASYNC && a->element_at) return "a ring by cp.async whose element depends on the instance";
   if (a->pipe->full != WS_SCOPE_CTA || a->pipe->empty != WS_SCOPE_CTA) return "a ring of this scope: clusters exist from sm_90 on";
   return a->pipe->by == WS_BY_TMA ? "a pipeline filled by TMA, which exists from sm_90 on" : NULL;
 }
