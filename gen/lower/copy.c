@@ -96,7 +96,7 @@ static const char *param(struct lower *l, const struct ws_tensor *t, const char 
 }
 
 /* Bytes from one index of dim k to the next: a parameter, or known where the dim and all inside of it are numbers. */
-static const char *stride(struct lower *l, const struct ws_tensor *t, int k) {
+const char *ws_lower_stride(struct lower *l, const struct ws_tensor *t, int k) {
   if (t->dim[k]) return param(l, t, "stride", t->dim[k]);
   long bytes = ws_type_bits(t->type) / 8;
   for (int i = k + 1; i < t->ndims; i++) bytes *= t->fixed[i]; /* supported.c: none of them is a run-time dim */
@@ -137,14 +137,14 @@ static struct pointer *pointer(struct lower *l, const struct ws_mem *m, const st
   int row = t->row_dim;
   struct ws_buf *old = ws_lower_hoist(l, p->life.everywhere ? l->tile_start : NULL);
   ws_lower_comment(l, "global address of this thread's first unit of %s, and bytes to the rows of the next pass", t->name);
-  const char *rows = stride(l, t, row), *wide = ws_lower_temp(l, WS_REG_B64);
+  const char *rows = ws_lower_stride(l, t, row), *wide = ws_lower_temp(l, WS_REG_B64);
   if (map->unit_bytes)
     OP(l, "pointer_base", p->base, param(l, t, "data", NULL), map->unit_bytes, wide);
   else
     OP(l, "mov_b64", p->base, param(l, t, "data", NULL));
   for (int k = 0; k < t->ndims; k++)
     if (k != row && k != t->col_dim && t->dim[k] && !m->coord[k])
-      OP(l, "pointer_add", p->base, ws_outer_index(t->dim[k]), stride(l, t, k), ws_lower_temp(l, WS_REG_B64));
+      OP(l, "pointer_add", p->base, ws_outer_index(t->dim[k]), ws_lower_stride(l, t, k), ws_lower_temp(l, WS_REG_B64));
   const char *r = map->row;
   if (!m->block && t->dim[row]) OP(l, "add_s32", r = ws_lower_temp(l, WS_REG_B32), map->row, ws_row_origin(l));
   OP(l, "pointer_add", p->base, r, rows, ws_lower_temp(l, WS_REG_B64));
@@ -193,10 +193,10 @@ static const char *tile_address(struct lower *l, const struct ws_mem *m, const s
   } else
     OP(l, "mov_b64", a, p->base);
   long bytes = (long)ws_type_bits(m->tensor->type) / 8;
-  if (m->row0) OP(l, "pointer_rows", a, ws_lower_int(l, m->row0), stride(l, m->tensor, m->tensor->row_dim));
-  if (m->row_at) OP(l, "pointer_add", a, ws_uniform_int(l, m->row_at), stride(l, m->tensor, m->tensor->row_dim), ws_lower_temp(l, WS_REG_B64));
+  if (m->row0) OP(l, "pointer_rows", a, ws_lower_int(l, m->row0), ws_lower_stride(l, m->tensor, m->tensor->row_dim));
+  if (m->row_at) OP(l, "pointer_add", a, ws_uniform_int(l, m->row_at), ws_lower_stride(l, m->tensor, m->tensor->row_dim), ws_lower_temp(l, WS_REG_B64));
   for (int k = 0; k < m->tensor->ndims; k++)
-    if (m->coord[k]) OP(l, "pointer_add", a, ws_uniform_int(l, m->coord[k]), stride(l, m->tensor, k), ws_lower_temp(l, WS_REG_B64));
+    if (m->coord[k]) OP(l, "pointer_add", a, ws_uniform_int(l, m->coord[k]), ws_lower_stride(l, m->tensor, k), ws_lower_temp(l, WS_REG_B64));
   if (m->col0) OP(l, "add_s64", a, a, ws_lower_int(l, m->col0 * bytes));
   if (m->col_at) OP(l, "pointer_cols", a, ws_uniform_int(l, m->col_at), ws_lower_int(l, bytes), ws_lower_temp(l, WS_REG_B64));
   if (m->col_block) OP(l, "pointer_cols", a, ws_uniform_int(l, m->col_block), ws_lower_int(l, m->col_block_cols * bytes), ws_lower_temp(l, WS_REG_B64));
@@ -718,6 +718,12 @@ void ws_lower_copy(struct lower *l, struct ws_act *a) {
 
 void ws_lower_store(struct lower *l, struct ws_act *a) {
   struct tile v = {0};
+  if (a->to->tensor->coords) {
+    const char *first = ws_lower_temp(l, WS_REG_PRED), *value = ws_uniform_int(l, a->value);
+    OP(l, "compare_s32", "eq", first, "%thread", "0");
+    OP(l, "store_s32", first, ws_table_address(l, a->to), value);
+    return;
+  }
   if (!a->from && a->value->kind != WS_N_CONST && a->value->rows == 1 && a->value->cols > 1) {
     v = ws_lower_value(l, a->value);
     ws_store_vector(l, a->to, &v, false);

@@ -204,6 +204,7 @@ void ws_lower_arrive(struct lower *l, struct ws_act *a);       /* at an mbarrier
 void ws_lower_init(struct lower *l, struct ws_act *a);          /* explicit forms: init, inval */
 void ws_lower_wait_phase(struct lower *l, struct ws_act *a);
 void ws_lower_expect(struct lower *l, struct ws_act *a);
+void ws_lower_counter(struct lower *l, struct ws_act *a);       /* arrive G, wait G == n */
 void ws_lower_same_slot(struct lower *l, const struct ws_act *a);
 const char *ws_lower_full(struct lower *l, const struct ws_act *a, const char **imm); /* the full mbarrier of the slot that a load fills: [register + *imm] */
 const char *ws_barrier_form(struct lower *l, const char *template); /* the template of that name for the target */
@@ -334,6 +335,8 @@ void ws_lower_write(struct lower *l, struct ws_act *a);
 void ws_lower_copy(struct lower *l, struct ws_act *a);
 void ws_lower_reduction(struct lower *l, struct ws_act *a);
 const char *ws_lower_extent(struct lower *l, const char *dim);     /* the run-time extent of a dim */
+const char *ws_lower_stride(struct lower *l, const struct ws_tensor *t, int k); /* bytes from one index of dim k to the next */
+const char *ws_table_address(struct lower *l, const struct ws_mem *m); /* of an element of a table or counter */
 const char *ws_outer_index(const char *dim);                       /* the index of the work tile along an outer dim */
 struct acc_access {                /* how this lane's part of an accumulator lies in a tensor */
   const char *address, *pass;      /* of its first row and column; bytes to its next row, 8 further */

@@ -282,6 +282,29 @@ void ws_lower_expect(struct lower *l, struct ws_act *a) {
   if (r) advance(l, r, a->barrier->stages);
 }
 
+/* --- counters in global memory --- */
+
+/* A tensor that TMA loads and threads write. */
+static void bulk_reads(void *ctx, struct ws_act *a) { *(bool *)ctx |= a->kind == WS_S_LOAD && a->by == WS_BY_TMA && a->from->tensor && a->from->tensor->workspace; }
+static void bulk_writes(void *ctx, struct ws_act *a) { *(bool *)ctx |= (a->kind == WS_S_STORE || a->kind == WS_S_REDUCE) && a->by == WS_BY_BULK; }
+
+void ws_lower_counter(struct lower *l, struct ws_act *a) {
+  bool bulk = false;
+  if (a->kind == WS_S_WAIT_EQ) {
+    const char *n = ws_uniform_int(l, a->value), *address = ws_table_address(l, a->from);
+    OP(l, "counter_wait", ws_ptx_label(&l->px, "count"), ws_lower_temp(l, WS_REG_PRED), ws_lower_temp(l, WS_REG_B32), address, n);
+    ws_each_act(l->prog->body, bulk_reads, &bulk);
+    if (bulk) WS_OP0(&l->px, "fence_async_global"); /* what was waited for is seen by TMA, too */
+    return;
+  }
+  ws_each_act(l->prog->body, bulk_writes, &bulk);
+  if (bulk) { /* what this thread stored by TMA is there before it says so */
+    OP(l, "bulk_wait", "0");
+    WS_OP0(&l->px, "fence_async_global");
+  }
+  OP(l, "counter_arrive", ws_table_address(l, a->from));
+}
+
 /* A second name for a slot. */
 void ws_lower_same_slot(struct lower *l, const struct ws_act *a) {
   const struct slot *from = &l->handle[a->handle_from->index];

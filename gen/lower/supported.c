@@ -31,7 +31,7 @@ static const char *column_reason(const struct ws_programm *p, const struct ws_no
 static const char *node_reason(const struct ws_programm *p, const struct ws_node *x) {
   switch (x->kind) {
   case WS_N_PART: return part_reason(&x->part, x->arg[0]->cols, x->cols, x->layout, x->type);
-  case WS_N_COORD: return "a coordinate of the work tile";
+  case WS_N_COORD: return strcmp(x->name, "split") ? NULL : "a split of the keys";
   case WS_N_QUERY: return "a function of the work tile";
   case WS_N_OP:
     if (x->fn != WS_F_CAST) return NULL;
@@ -57,14 +57,17 @@ static void check_node(struct scan *c, const struct ws_node *x) {
 
 static void check_mem(struct scan *c, const struct ws_mem *m) {
   if (!m) return;
-  bool coords = m->tensor && m->tensor->coords, given = false;
-  for (int k = 0; k < WS_MAX_DIMS; k++) given |= m->coord[k] != NULL;
+  bool lost = false; /* a stride that nothing says */
+  for (int k = 0; m->tensor && k < m->tensor->ndims; k++)
+    if (m->coord[k] && !m->tensor->dim[k])
+      for (int i = k + 1; i < m->tensor->ndims; i++) lost |= m->tensor->dim[i] != NULL;
+  for (int k = 0; k < WS_MAX_DIMS; k++) check_node(c, m->coord[k]);
   if (m->col_at && m->space != WS_GLOBAL) refuse(c, m->pos, "columns of shared memory that depend on the instance");
   if (m->peer) refuse(c, m->pos, "shared memory of the other CTA");
   if (m->space == WS_TMEM && (m->rows != 128 || m->row0 || m->row_at)) refuse(c, m->pos, "a part of the lanes of tensor memory");
   if (m->space == WS_TMEM && !ws_tmem_even(m->buffer)) refuse(c, m->pos, "a buffer in tensor memory whose elements or stages are not evenly spaced");
   if (m->space == WS_TMEM && (long)m->col0 * ws_type_bits(m->buffer->type) % 32) refuse(c, m->pos, "a part of tensor memory that starts inside of a column");
-  if (coords || given) refuse(c, m->pos, coords ? "a table or counter of i32" : "a tile by coordinates");
+  if (lost) refuse(c, m->pos, "a coordinate along a dim that is a number, outside of dims that are not");
   if (m->space == WS_SMEM && (m->row0 % 8 || (m->col0 && (m->col0 % 8 || m->cols % 8)))) refuse(c, m->pos, "a part that starts inside of 8 rows or 8 columns");
   if (m->space == WS_GLOBAL && m->col0 % 8) refuse(c, m->pos, "a part that starts inside of 8 columns");
   check_node(c, m->block);
@@ -239,8 +242,8 @@ static const char *act_reason(const struct scan *c, const struct ws_act *a) {
   bool hopper = sc->arch >= 90;
   switch (a->kind) {
   case WS_S_ACQUIRE: case WS_S_COMMIT: case WS_S_RELEASE: case WS_S_WAIT: return ring_reason(sc, a);
-  case WS_S_ARRIVE: return a->barrier ? ring_reason(sc, a) : "a counter in global memory";
-  case WS_S_WAIT_EQ: return "a counter in global memory";
+  case WS_S_ARRIVE: return a->barrier ? ring_reason(sc, a) : a->single ? NULL : "an arrival of many threads at a counter (one arrives: `one thread:`)";
+  case WS_S_WAIT_EQ: return NULL;
   case WS_S_WAIT_PHASE: case WS_S_INIT: case WS_S_INVAL: return ring_reason(sc, a);
   case WS_S_ARRIVE_EXPECT: return !hopper ? "`expect`: mbarriers count bytes from sm_90 on" : a->barrier->scope != WS_SCOPE_CTA ? "`expect` at the barrier of another CTA" : NULL;
   case WS_S_FENCE: return ws_fence_reason(sc, a);
@@ -284,6 +287,7 @@ static const char *option_reason(const struct scan *c, const struct ws_act *a) {
 static void check_layout(struct scan *c, const struct ws_act *a) {
   if ((a->kind != WS_S_STORE && a->kind != WS_S_WRITE && a->kind != WS_S_REDUCE) || !a->value || a->value->kind == WS_N_CONST) return;
   enum ws_layout l = a->value->layout;
+  if (a->kind == WS_S_STORE && a->to->tensor->coords && a->value->rows == 1 && a->value->cols == 1) return; /* an element of a table */
   if (column_vector(a->value) && l == WS_L_LANE) refuse(c, a->value->pos, "moving a column vector of layout `lane` to memory");
   if (a->kind == WS_S_WRITE && a->to->space == WS_SMEM && a->value->cols == 1 && a->value->rows > 1 && a->value->type != WS_F32 && l == WS_L_LANE)
     refuse(c, a->value->pos, "writing a row vector of 16 bits in layout `lane`");

@@ -39,7 +39,7 @@ static const char *coordinates(struct lower *l, const struct ws_mem *g, const ch
   const struct ws_tensor *t = g->tensor;
   struct ws_buf b = {.arena = l->arena};
   for (int k = t->ndims - 1; k >= 0; k--) {
-    const char *c = k == t->row_dim ? row : k == t->col_dim ? col : t->dim[k] ? ws_outer_index(t->dim[k]) : "0";
+    const char *c = k == t->row_dim ? row : k == t->col_dim ? col : g->coord[k] ? ws_uniform_int(l, g->coord[k]) : t->dim[k] ? ws_outer_index(t->dim[k]) : "0";
     ws_buf_printf(&b, "%s%s", b.n ? ", " : "", c);
   }
   return b.s;
