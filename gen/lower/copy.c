@@ -644,17 +644,17 @@ static void store_tile(struct lower *l, const struct ws_mem *to, struct tile v) 
 
 /* A tile of shared memory is turned on its way through registers, or the registers are on theirs to global memory. */
 static void store_turned(struct lower *l, struct ws_act *a) {
-  const struct ws_mem *from = a->from, *to = a->to;
   struct tile v;
-  if (from && from->transposed) {
-    v = ws_tile_make(l, ws_lower_unique(l, "turned"), from->cols, from->rows, from->buffer->type, WS_L_ACC);
-    v = ws_read_turned(l, from, &v);
-  } else
+  if (!a->from) {
     v = ws_lower_value(l, a->value);
-  if (to->transposed)
-    ws_store_turned(l, to, &v);
-  else
-    store_tile(l, to, v);
+    ws_store_turned(l, a->to, &v);
+    return;
+  }
+  struct ws_mem from = *a->from, to = *a->to; /* whichever side says so, what is read is turned */
+  from.transposed = true, to.transposed = false;
+  v = ws_tile_make(l, ws_lower_unique(l, "turned"), from.cols, from.rows, from.buffer->type, WS_L_ACC);
+  v = ws_read_turned(l, &from, &v);
+  store_tile(l, &to, v);
 }
 
 /* --- reductions in global memory, copies between tiles of shared memory --- */
