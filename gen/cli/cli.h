@@ -184,6 +184,8 @@ void ws_cli_tensor_free(struct ws_cli_tensor *t);
 int64_t ws_cli_tensor_count(const struct ws_cli_tensor *t);                 /* elements */
 size_t ws_cli_tensor_offset(const struct ws_cli_tensor *t, int64_t index);  /* of element number index, C order */
 void ws_cli_tensor_random(struct ws_cli_tensor *t, uint64_t seed, uint64_t stream);
+void ws_cli_tensor_table(struct ws_cli_tensor *t, uint64_t seed); /* i32: a permutation along the last dim */
+void ws_cli_tensor_zero(struct ws_cli_tensor *t);
 void ws_cli_tensor_values(struct ws_cli_tensor *t, const float *values);    /* rounded to the type */
 void ws_cli_tensor_poison(struct ws_cli_tensor *t);                         /* a NaN that no instruction makes */
 bool ws_cli_tensor_poisoned(const struct ws_cli_tensor *t, int64_t index);  /* after the run */

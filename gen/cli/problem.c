@@ -66,7 +66,10 @@ static bool add_tensor(struct ws_cli_problem *p, const struct ws_tensor_info *in
   struct ws_cli_tensor *t = &p->t[p->ntensors];
   if (!ws_cli_tensor_init(t, info, shape, &p->shape)) return false;
   p->ntensors++;
-  if (info->direction != WS_IN) ws_cli_tensor_poison(t);
+  if (info->direction == WS_INOUT)
+    ws_cli_tensor_zero(t);
+  else if (info->direction != WS_IN)
+    ws_cli_tensor_poison(t);
   return true;
 }
 
@@ -111,7 +114,10 @@ bool ws_cli_problem_tensors(struct ws_cli_problem *p) {
 
 void ws_cli_problem_inputs(struct ws_cli_problem *p) {
   for (int i = 0; i < p->ntensors; i++)
-    if (p->t[i].info->direction == WS_IN) ws_cli_tensor_random(&p->t[i], p->shape.seed, (uint64_t)i);
+    if (p->t[i].info->direction == WS_IN && p->t[i].info->type == WS_DTYPE_I32)
+      ws_cli_tensor_table(&p->t[i], p->shape.seed);
+    else if (p->t[i].info->direction == WS_IN)
+      ws_cli_tensor_random(&p->t[i], p->shape.seed, (uint64_t)i);
 }
 
 void ws_cli_problem_free(struct ws_cli_problem *p) {

@@ -96,7 +96,7 @@ static const char *param(struct lower *l, const struct ws_tensor *t, const char 
 }
 
 /* Bytes from one index of dim k to the next: a parameter, or known where the dim and all inside of it are numbers. */
-static const char *stride(struct lower *l, const struct ws_tensor *t, int k) {
+const char *ws_lower_stride(struct lower *l, const struct ws_tensor *t, int k) {
   if (t->dim[k]) return param(l, t, "stride", t->dim[k]);
   long bytes = ws_type_bits(t->type) / 8;
   for (int i = k + 1; i < t->ndims; i++) bytes *= t->fixed[i]; /* supported.c: none of them is a run-time dim */
@@ -138,14 +138,14 @@ static struct pointer *pointer(struct lower *l, const struct ws_mem *m, const st
   bool packed = ws_packed(l, m); /* then of the tile's first row: ws_packed_address goes on */
   struct ws_buf *old = ws_lower_hoist(l, p->life.everywhere ? l->tile_start : NULL);
   ws_lower_comment(l, packed ? "global address of this thread's unit in the first row of %s" : "global address of this thread's first unit of %s, and bytes to the rows of the next pass", t->name);
-  const char *rows = stride(l, t, row), *wide = ws_lower_temp(l, WS_REG_B64);
+  const char *rows = ws_lower_stride(l, t, row), *wide = ws_lower_temp(l, WS_REG_B64);
   if (map->unit_bytes)
     OP(l, "pointer_base", p->base, param(l, t, "data", NULL), map->unit_bytes, wide);
   else
     OP(l, "mov_b64", p->base, param(l, t, "data", NULL));
   for (int k = 0; k < t->ndims; k++)
     if (k != row && k != t->col_dim && t->dim[k] && !m->coord[k])
-      OP(l, "pointer_add", p->base, ws_outer_index(t->dim[k]), stride(l, t, k), ws_lower_temp(l, WS_REG_B64));
+      OP(l, "pointer_add", p->base, ws_outer_index(t->dim[k]), ws_lower_stride(l, t, k), ws_lower_temp(l, WS_REG_B64));
   const char *r = packed ? ws_row_origin(l) : map->row;
   if (!m->block && !packed && t->dim[row]) OP(l, "add_s32", r = ws_lower_temp(l, WS_REG_B32), map->row, ws_row_origin(l));
   OP(l, "pointer_add", p->base, r, rows, ws_lower_temp(l, WS_REG_B64));
@@ -196,10 +196,10 @@ static const char *tile_address(struct lower *l, const struct ws_mem *m, const s
     OP(l, "mov_b64", a, p->base);
   long bytes = (long)ws_type_bits(m->tensor->type) / 8;
   bool packed = ws_packed(l, m);
-  if (m->row0 && !packed) OP(l, "pointer_rows", a, ws_lower_int(l, m->row0), stride(l, m->tensor, m->tensor->row_dim));
-  if (m->row_at && !packed) OP(l, "pointer_add", a, ws_uniform_int(l, m->row_at), stride(l, m->tensor, m->tensor->row_dim), ws_lower_temp(l, WS_REG_B64));
+  if (m->row0 && !packed) OP(l, "pointer_rows", a, ws_lower_int(l, m->row0), ws_lower_stride(l, m->tensor, m->tensor->row_dim));
+  if (m->row_at && !packed) OP(l, "pointer_add", a, ws_uniform_int(l, m->row_at), ws_lower_stride(l, m->tensor, m->tensor->row_dim), ws_lower_temp(l, WS_REG_B64));
   for (int k = 0; k < m->tensor->ndims; k++)
-    if (m->coord[k]) OP(l, "pointer_add", a, ws_uniform_int(l, m->coord[k]), stride(l, m->tensor, k), ws_lower_temp(l, WS_REG_B64));
+    if (m->coord[k]) OP(l, "pointer_add", a, ws_uniform_int(l, m->coord[k]), ws_lower_stride(l, m->tensor, k), ws_lower_temp(l, WS_REG_B64));
   if (m->col0) OP(l, "add_s64", a, a, ws_lower_int(l, m->col0 * bytes));
   if (m->col_at) OP(l, "pointer_cols", a, ws_uniform_int(l, m->col_at), ws_lower_int(l, bytes), ws_lower_temp(l, WS_REG_B64));
   if (m->col_block) OP(l, "pointer_cols", a, ws_uniform_int(l, m->col_block), ws_lower_int(l, m->col_block_cols * bytes), ws_lower_temp(l, WS_REG_B64));
@@ -332,8 +332,52 @@ static void load_run_time_columns(struct lower *l, struct ws_act *a) {
   if (skip) OP(l, "label", skip);
 }
 
+/* A vector of f32 along the rows of a tensor: an element a thread. */
+static void load_vector(struct lower *l, struct ws_act *a) {
+  const struct ws_mem *from = a->from, *to = a->to;
+  int n = from->rows, threads = l->prog->role->warps * 32;
+  static const struct ws_smem_layout key = {.pitch = -4000};
+  bool everywhere = ws_lower_in_loop(l, from->tensor, NULL);
+  struct copy_map *map = NULL;
+  for (int i = 0; i < l->maps.n && !map; i++) {
+    struct copy_map *x = (struct copy_map *)l->maps.item[i];
+    if ((x->life.everywhere || !everywhere) && !memcmp(&x->layout, &key, sizeof key)) map = x;
+  }
+  if (!map) {
+    map = WS_NEW(l->arena, struct copy_map);
+    *map = (struct copy_map){.layout = key, .rows_pass = threads, .row = "%thread", .life.everywhere = everywhere};
+    map->name = ws_lower_unique(l, "elements");
+    ws_lower_keep(l, &l->maps, &map->life, l->prog->decl->pos);
+  }
+  struct pointer *p = pointer(l, from, map);
+  const char *skip, *reg = ws_lower_temp(l, WS_REG_B32);
+  if (!load_when(l, a, &skip)) return;
+  long imm, step = to->cols == 1 ? to->buffer->layout.pitch : 4;
+  const char *slot = ws_slot_base(l, to, &imm), *address = tile_address(l, from, p), *left = rows_left(l, from, "%thread");
+  struct l2_hint l2 = ws_lower_l2(l, a);
+  OP(l, "mad_s32", reg, "%thread", ws_lower_int(l, step), "%smem");
+  if (*slot) OP(l, "add_s32", reg, reg, slot);
+  imm += (long)to->row0 * to->buffer->layout.pitch + (to->cols == 1 ? 0 : to->col0 * step);
+  for (int k = 0; k * threads < n; k++) {
+    const char *guard = "";
+    if (n - k * threads < threads) {
+      const char *mine = ws_lower_temp(l, WS_REG_PRED);
+      OP(l, "compare_s32", "lt", mine, "%thread", ws_lower_int(l, n - k * threads));
+      guard = ws_fmt(l->arena, "@%s ", mine);
+    }
+    OP(l, "cp_async_element", guard, reg, ws_lower_int(l, imm + k * threads * step), address, left, ws_lower_int(l, k * threads), ws_lower_temp(l, WS_REG_PRED),
+       ws_lower_temp(l, WS_REG_B32), "4", l2.form, l2.policy);
+    if ((k + 1) * threads < n) OP(l, "add_s64", address, address, p->pass);
+  }
+  if (skip) OP(l, "label", skip);
+}
+
 void ws_lower_load(struct lower *l, struct ws_act *a) {
   const struct ws_mem *from = a->from, *to = a->to;
+  if (from->cols == 1) {
+    load_vector(l, a);
+    return;
+  }
   if (!part_is_plain(l, to)) return;
   if (from->tensor->col_dim >= 0 && from->tensor->dim[from->tensor->col_dim]) {
     load_run_time_columns(l, a);
@@ -376,7 +420,10 @@ static void from_smem(struct lower *l, struct ws_act *a, const char *move) {
     const char *imm, *reg = smem_pass(l, &s, map, k, &imm), *guard = pass_guard(l, map, k), *in = ws_lower_temp(l, WS_REG_PRED);
     OP(l, "row_exists", in, left, ws_lower_int(l, k * map->rows_pass));
     if (guard) OP(l, "and_not_pred", in, in, guard);
-    OP(l, move, in, v[0], v[1], v[2], v[3], reg, imm, w.address);
+    if (!strcmp(move, "red_unit16"))
+      OP(l, move, from->buffer->type == WS_BF16 ? "bf16" : "f16", in, v[0], v[1], v[2], v[3], reg, imm, w.address);
+    else
+      OP(l, move, in, v[0], v[1], v[2], v[3], reg, imm, w.address);
     if (k + 1 < map->passes) ws_walk_on(l, &w, k + 1);
   }
 }
@@ -512,6 +559,36 @@ static struct copy_map *turned_map(struct lower *l, int warp_rows, int bytes, in
   return m;
 }
 
+/* A column vector: the two elements of a lane, eight a step. */
+struct acc_access ws_column_access(struct lower *l, const struct ws_mem *m, int second) {
+  bool everywhere = ws_lower_in_loop(l, m->tensor, NULL);
+  int bytes = second < 0 ? (int)ws_type_bits(m->tensor->type) / 8 : 0;
+  struct ws_smem_layout key = {.pitch = -3000 - bytes, .units = second};
+  struct copy_map *map = NULL;
+  for (int i = 0; i < l->maps.n && !map; i++) {
+    struct copy_map *x = (struct copy_map *)l->maps.item[i];
+    if ((x->life.everywhere || !everywhere) && !memcmp(&x->layout, &key, sizeof key)) map = x;
+  }
+  if (!map) {
+    map = WS_NEW(l->arena, struct copy_map);
+    *map = (struct copy_map){.layout = key, .rows_pass = 8, .life.everywhere = everywhere};
+    map->name = ws_lower_unique(l, "column");
+    map->row = ws_lower_named(l, WS_REG_B32, "%s_row", map->name);
+    map->unit_bytes = bytes ? ws_lower_named(l, WS_REG_B32, "%s_byte", map->name) : NULL;
+    struct ws_buf *old = ws_lower_hoist(l, everywhere ? l->start : NULL);
+    ws_lower_comment(l, "this lane's first element of a column vector");
+    if (bytes) {
+      OP(l, "mov_s32", map->row, "0");
+      OP(l, "mul_s32", map->unit_bytes, "%quad_column", ws_lower_int(l, bytes));
+    } else
+      OP(l, "add_s32", map->row, "%quad_column", ws_lower_int(l, second));
+    ws_lower_restore(l, old);
+    ws_lower_keep(l, &l->maps, &map->life, l->prog->decl->pos);
+  }
+  struct pointer *p = pointer(l, m, map);
+  return (struct acc_access){.address = tile_address(l, m, p), .pass = p->pass, .rows_left = rows_left(l, m, map->row)};
+}
+
 struct acc_access ws_turned_access(struct lower *l, const struct ws_mem *m, int warp_rows, int second) {
   struct copy_map *map = turned_map(l, warp_rows, (int)ws_type_bits(m->tensor->type) / 8, second, ws_lower_in_loop(l, m->tensor, NULL));
   struct pointer *p = pointer(l, m, map);
@@ -589,17 +666,17 @@ static void store_tile(struct lower *l, const struct ws_mem *to, struct tile v) 
 
 /* A tile of shared memory is turned on its way through registers, or the registers are on theirs to global memory. */
 static void store_turned(struct lower *l, struct ws_act *a) {
-  const struct ws_mem *from = a->from, *to = a->to;
   struct tile v;
-  if (from && from->transposed) {
-    v = ws_tile_make(l, ws_lower_unique(l, "turned"), from->cols, from->rows, from->buffer->type, WS_L_ACC);
-    v = ws_read_turned(l, from, &v);
-  } else
+  if (!a->from) {
     v = ws_lower_value(l, a->value);
-  if (to->transposed)
-    ws_store_turned(l, to, &v);
-  else
-    store_tile(l, to, v);
+    ws_store_turned(l, a->to, &v);
+    return;
+  }
+  struct ws_mem from = *a->from, to = *a->to; /* whichever side says so, what is read is turned */
+  from.transposed = true, to.transposed = false;
+  v = ws_tile_make(l, ws_lower_unique(l, "turned"), from.cols, from.rows, from.buffer->type, WS_L_ACC);
+  v = ws_read_turned(l, &from, &v);
+  store_tile(l, &to, v);
 }
 
 /* --- reductions in global memory, copies between tiles of shared memory --- */
@@ -607,15 +684,24 @@ static void store_turned(struct lower *l, struct ws_act *a) {
 /* Each thread adds what it owns; of a row vector, the first lane of a quad does. */
 static void reduce_registers(struct lower *l, struct ws_act *a) {
   struct tile v = ws_lower_value(l, a->value);
+  if (!v.mt) {
+    ws_store_vector(l, a->to, &v, true);
+    return;
+  }
+  const char *type = a->to->tensor->type == WS_BF16 ? "bf16" : "f16";
   struct acc_access at = ws_acc_access(l, a->to, !v.nt);
   for (int r = 0; r < v.mt * 2; r++) {
     const char *in = ws_lower_temp(l, WS_REG_PRED);
     OP(l, "row_exists", in, at.rows_left, ws_lower_int(l, r * 8));
     if (!v.nt) {
       OP(l, "and_pred", in, in, "%quad_first");
-      OP(l, "red_f32", in, at.walk.address, "0", v.reg[r]);
+      if (v.packed)
+        OP(l, r % 2 ? "red_high16" : "red_low16", type, in, at.walk.address, "0", v.reg[r / 2], ws_lower_temp(l, WS_REG_B16), ws_lower_temp(l, WS_REG_B16));
+      else
+        OP(l, "red_f32", in, at.walk.address, "0", v.reg[r]);
     }
-    for (int ni = 0; ni < v.nt; ni++)
+    for (int ni = 0; ni < v.nt && v.packed; ni++) OP(l, "red_pair16", type, in, at.walk.address, ws_lower_int(l, ni * 16L), v.reg[(r / 2 * v.nt + ni) * 2 + r % 2]);
+    for (int ni = 0; ni < v.nt && !v.packed; ni++)
       for (int c = 0; c < 2; c++) OP(l, "red_f32", in, at.walk.address, ws_lower_int(l, (ni * 8L + c) * 4), v.reg[(r / 2 * v.nt + ni) * 4 + r % 2 * 2 + c]);
     if (r + 1 < v.mt * 2) ws_walk_on(l, &at.walk, r + 1);
   }
@@ -623,7 +709,7 @@ static void reduce_registers(struct lower *l, struct ws_act *a) {
 
 void ws_lower_reduction(struct lower *l, struct ws_act *a) {
   if (a->from)
-    from_smem(l, a, "red_unit");
+    from_smem(l, a, ws_type_bits(a->from->buffer->type) == 16 ? "red_unit16" : "red_unit");
   else
     reduce_registers(l, a);
 }
@@ -653,6 +739,18 @@ void ws_lower_copy(struct lower *l, struct ws_act *a) {
 }
 
 void ws_lower_store(struct lower *l, struct ws_act *a) {
+  struct tile v = {0};
+  if (a->to->tensor->coords) {
+    const char *first = ws_lower_temp(l, WS_REG_PRED), *value = ws_uniform_int(l, a->value);
+    OP(l, "compare_s32", "eq", first, "%thread", "0");
+    OP(l, "store_s32", first, ws_table_address(l, a->to), value);
+    return;
+  }
+  if (!a->from && a->value->kind != WS_N_CONST && a->value->rows == 1 && a->value->cols > 1) {
+    v = ws_lower_value(l, a->value);
+    ws_store_vector(l, a->to, &v, false);
+    return;
+  }
   bool turned = a->from ? a->from->transposed != a->to->transposed : a->to->transposed && a->value->kind != WS_N_CONST;
   if (turned)
     store_turned(l, a);
@@ -724,10 +822,10 @@ static void write_f32(struct lower *l, const struct ws_mem *to, const struct til
 }
 
 /* A constant as an accumulator would hold it. */
-static struct tile constant(struct lower *l, struct ws_act *a) {
+static struct tile constant(struct lower *l, struct ws_act *a, int rows, int cols) {
   const struct ws_mem *to = a->to;
   enum ws_type t = to->buffer->type;
-  struct extent x = ws_extent(l, to->rows, to->cols, WS_L_ACC);
+  struct extent x = ws_extent(l, rows, cols, WS_L_ACC);
   struct tile v = {.mt = x.mt, .nt = x.nt, .n = t == WS_F32 ? x.n : (x.n + 1) / 2, .packed = t != WS_F32};
   unsigned word;
   if (!pattern(a->value->value, t, &word)) ws_error(l->diags, a->value->pos, "not-lowered", "this constant is not exact in %s", ws_type_name(t));
@@ -738,6 +836,21 @@ static struct tile constant(struct lower *l, struct ws_act *a) {
   return v;
 }
 
+/* Vectors other than rows of f32 that lie along rows, which write_f32 knows. */
+static bool vector_write(struct lower *l, struct ws_act *a) {
+  const struct ws_mem *to = a->to;
+  int rows = to->transposed ? to->cols : to->rows, cols = to->transposed ? to->rows : to->cols;
+  unsigned bits = ws_type_bits(to->buffer->type);
+  bool is_const = a->value->kind == WS_N_CONST;
+  if ((rows > 1 && cols > 1) || rows * cols == 1 || bits == 8 || (!is_const && a->value->layout == WS_L_LANE)) return false;
+  if (cols == 1 && (bits == 32 && !to->transposed)) return false;
+  if (rows == 1 ? cols % 8 : rows % (16 * l->prog->role->warps)) return false;
+  struct tile v = is_const ? constant(l, a, rows, cols) : ws_lower_value(l, a->value);
+  ws_write_vector(l, to, &v);
+  ws_lower_proxy_fence(l, to->buffer);
+  return true;
+}
+
 void ws_lower_write(struct lower *l, struct ws_act *a) {
   const struct ws_mem *to = a->to;
   if (to->space == WS_TMEM) {
@@ -746,6 +859,7 @@ void ws_lower_write(struct lower *l, struct ws_act *a) {
     return;
   }
   unsigned bits = ws_type_bits(to->buffer->type);
+  if (vector_write(l, a)) return;
   if (to->transposed && a->value->kind != WS_N_CONST && to->rows > 1 && to->cols > 1 && (bits == 16 || bits == 32) && to->buffer->layout.units) {
     struct tile t = ws_lower_value(l, a->value);
     ws_write_turned(l, to, &t);
@@ -757,7 +871,7 @@ void ws_lower_write(struct lower *l, struct ws_act *a) {
     ws_error(l->diags, a->src->pos, "not-lowered", "write: 16-bit and f32 tiles of accumulators and f32 row vectors are lowered for %s", l->s->target);
     return;
   }
-  struct tile v = a->value->kind == WS_N_CONST ? constant(l, a) : ws_lower_value(l, a->value);
+  struct tile v = a->value->kind == WS_N_CONST ? constant(l, a, to->rows, to->cols) : ws_lower_value(l, a->value);
   if (v.lane)
     write_lanes(l, to, &v);
   else if (bits == 16)

@@ -85,7 +85,7 @@ static const char *leaf(struct eval *ev, const struct ws_node *x, int e, enum ws
   case WS_N_CONST: return t == WS_I32 ? ws_lower_int(l, (long)x->value) : ws_ptx_float(&l->px, x->value);
   case WS_N_SCALAR: return ws_scalar(l, x->scalar);
   case WS_N_VAR: return ws_tile_element(ws_tile_of(l, x->var), e, &ev->ext);
-  case WS_N_ITER: case WS_N_AT: case WS_N_NEXT: case WS_N_LEN: case WS_N_EXTENT: case WS_N_START: case WS_N_INSTANCE:
+  case WS_N_ITER: case WS_N_AT: case WS_N_NEXT: case WS_N_LEN: case WS_N_EXTENT: case WS_N_START: case WS_N_INSTANCE: case WS_N_COORD:
     return ws_uniform_int(l, x);
   default: return NULL;
   }

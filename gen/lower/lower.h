@@ -12,6 +12,7 @@
  *   product.c  mma.sync and its fragments;  wgmma.c  products of warpgroups;  descriptor.c  operands in shared memory
  *   tcgen05.c  tensor memory: products of one thread, loads and stores, allocation
  *   packed.c   rows that are queries of several heads
+ *   vector.c   vectors in memory
  *   transpose.c  tiles that are read, written or copied transposed
  *   copy.c     global and shared memory by threads: cp.async, stores, writes;  tma.c  by TMA
  *   loop.c     work tiles, lists of blocks, copies of a loop body
@@ -102,7 +103,7 @@ struct ring_pos {
   const struct ws_node *element_at;
   enum ring_side { RING_FILL, RING_COMMIT, RING_DRAIN, RING_ARRIVE, RING_PHASE } side; /* PHASE: waits with a stated phase */
   const char *name;
-  const char *bytes;               /* register, cp.async: byte offset of the slot */
+  const char *bytes, *first, *last;/* cp.async: byte offset of the slot, a register; of the first and the last one */
   const char *stage, *phase;       /* registers, mbarriers: stage (NULL = there is one) and the parity to wait for */
 };
 struct slot {                      /* what a handle stands for: registers, or "" for a static place */
@@ -206,6 +207,7 @@ void ws_lower_arrive(struct lower *l, struct ws_act *a);       /* at an mbarrier
 void ws_lower_init(struct lower *l, struct ws_act *a);          /* explicit forms: init, inval */
 void ws_lower_wait_phase(struct lower *l, struct ws_act *a);
 void ws_lower_expect(struct lower *l, struct ws_act *a);
+void ws_lower_counter(struct lower *l, struct ws_act *a);       /* arrive G, wait G == n */
 void ws_lower_same_slot(struct lower *l, const struct ws_act *a);
 const char *ws_lower_full(struct lower *l, const struct ws_act *a, const char **imm); /* the full mbarrier of the slot that a load fills: [register + *imm] */
 const char *ws_barrier_form(struct lower *l, const char *template); /* the template of that name for the target */
@@ -222,6 +224,8 @@ const char *ws_fence_reason(const struct ws_schedule *s, const struct ws_act *a)
 void ws_lower_tma_load(struct lower *l, struct ws_act *a);
 void ws_lower_tma_store(struct lower *l, struct ws_act *a);
 void ws_lower_proxy_fence(struct lower *l, const struct ws_bufferm *b); /* behind what threads wrote to b */
+
+void ws_lower_tensor_fence(struct lower *l, const struct ws_tensor *t); /* behind what threads wrote to t */
 
 /* descriptor.c */
 enum { WS_KSTEP = 16 };
@@ -323,6 +327,12 @@ void ws_copy_turned(struct lower *l, const struct ws_mem *from, const struct ws_
 struct tile ws_load_turned(struct lower *l, const struct ws_mem *from, const struct tile *into);
 void ws_store_turned(struct lower *l, const struct ws_mem *to, const struct tile *v);
 
+/* vector.c */
+void ws_write_vector(struct lower *l, const struct ws_mem *to, const struct tile *v);
+struct tile ws_read_vector(struct lower *l, const struct ws_mem *m, const struct tile *into);
+struct tile ws_load_vector(struct lower *l, const struct ws_mem *from, const struct tile *into); /* column vectors and tensors */
+void ws_store_vector(struct lower *l, const struct ws_mem *to, const struct tile *v, bool add);
+
 /* copy.c */
 void ws_lower_load(struct lower *l, struct ws_act *a);
 struct l2_hint {                   /* what a load says to the L2 cache: "" twice for nothing */
@@ -334,6 +344,8 @@ void ws_lower_write(struct lower *l, struct ws_act *a);
 void ws_lower_copy(struct lower *l, struct ws_act *a);
 void ws_lower_reduction(struct lower *l, struct ws_act *a);
 const char *ws_lower_extent(struct lower *l, const char *dim);     /* the run-time extent of a dim */
+const char *ws_lower_stride(struct lower *l, const struct ws_tensor *t, int k); /* bytes from one index of dim k to the next */
+const char *ws_table_address(struct lower *l, const struct ws_mem *m); /* of an element of a table or counter */
 const char *ws_outer_index(const char *dim);                       /* the index of the work tile along an outer dim */
 struct row_walk {                  /* this thread's row of a tile of a tensor, and those further down */
   const struct ws_mem *mem;
@@ -356,6 +368,7 @@ struct smem_acc {                  /* the same in shared memory, elements of f32
 struct smem_acc ws_smem_acc(struct lower *l, const struct ws_mem *m, bool vector);
 const char *ws_smem_acc_at(struct lower *l, const struct smem_acc *a, int row, int ni, const char **imm); /* register; immediate in *imm */
 struct acc_access ws_acc_access(struct lower *l, const struct ws_mem *m, bool vector);
+struct acc_access ws_column_access(struct lower *l, const struct ws_mem *m, int second); /* a column vector along rows: the first of a lane's two elements, or the second; -1: along columns */
 struct acc_access ws_turned_access(struct lower *l, const struct ws_mem *m, int warp_rows, int second); /* transposed: first of the lane's two f32 columns, or the second; -1: pairs behind movmatrix */
 const char *ws_acc_row(struct lower *l, int warp_rows);            /* first row of this lane in an accumulator */
 

@@ -79,8 +79,25 @@ static void line_map(const struct tma_map *m, struct ws_buf *o) {
   ws_buf_printf(o, "] swizzle %d\n", m->swizzle);
 }
 
-static void line_tensor(const struct ws_tensor *t, struct ws_buf *o) {
-  ws_buf_printf(o, "// tensor: %s %s %s [", t->name, t->workspace ? "workspace" : t->out ? "out" : "in", ws_type_name(t->type));
+/* A counter starts at zero, and the caller says so. */
+struct counts {
+  const struct ws_tensor *tensor;
+  bool found;
+};
+
+static void counted(void *ctx, struct ws_act *a) {
+  struct counts *c = ctx;
+  c->found |= a->kind == WS_S_ARRIVE && !a->barrier && a->from->tensor == c->tensor;
+}
+
+static bool is_counter(const struct ws_schedule *s, const struct ws_tensor *t) {
+  struct counts c = {t, false};
+  for (int i = 0; t->coords && i < s->nprograms; i++) ws_each_act(s->programs[i].body, counted, &c);
+  return c.found;
+}
+
+static void line_tensor(const struct ws_schedule *s, const struct ws_tensor *t, struct ws_buf *o) {
+  ws_buf_printf(o, "// tensor: %s %s %s [", t->name, is_counter(s, t) ? "inout" : t->workspace ? "workspace" : t->out ? "out" : "in", ws_type_name(t->type));
   print_dims(t, o);
   bool rows = t->col_dim >= 0 && !t->dim[t->col_dim] && t->fixed[t->col_dim] > 1; /* moved in units of 16 bytes */
   ws_buf_printf(o, "] align %u\n", rows ? 16 : ws_type_bits(t->type) / 8);
@@ -135,7 +152,7 @@ const char *ws_manifest_text(const struct ws_schedule *s, const struct ws_params
   if (s->watchdog > 0) ws_buf_printf(&o, "// set: watchdog %g\n", s->watchdog);
   reference(s, &o);
   line_exp2(s, &o);
-  for (int i = 0; i < s->ntensors; i++) line_tensor(&s->tensors[i], &o);
+  for (int i = 0; i < s->ntensors; i++) line_tensor(s, &s->tensors[i], &o);
   if (s->watchdog > 0) ws_buf_puts(&o, "// tensor: watchdog inout i32 [16] align 4\n");
   const struct ws_tensor *q = &s->tensors[0];
   ws_buf_printf(&o, "// scalar: scale f32 rsqrt %ld\n// multiple: heads kv_heads\n", q->fixed[q->ndims - 1]);

@@ -62,10 +62,29 @@ static struct tile from_shared(struct lower *l, const struct ws_mem *m, const st
   return *into;
 }
 
+/* An element of a table: its address, by the coordinates that its index gives. */
+const char *ws_table_address(struct lower *l, const struct ws_mem *m) {
+  const char *address = ws_lower_temp(l, WS_REG_B64);
+  OP(l, "mov_b64", address, ws_lower_named(l, WS_REG_B64, "%s_data", m->tensor->name));
+  for (int k = 0; k < m->tensor->ndims; k++) {
+    const char *index = m->coord[k] ? ws_uniform_int(l, m->coord[k]) : m->tensor->dim[k] ? ws_outer_index(m->tensor->dim[k]) : NULL;
+    if (index) OP(l, "pointer_add", address, index, ws_lower_stride(l, m->tensor, k), ws_lower_temp(l, WS_REG_B64));
+  }
+  return address;
+}
+
 struct tile ws_lower_read(struct lower *l, const struct ws_node *x, const struct tile *into) {
   const struct ws_mem *m = x->mem;
   if (m->space == WS_TMEM) return ws_lower_read_tmem(l, m, into, l->act->opt.chunk);
+  if (m->space == WS_GLOBAL && m->tensor->coords) {
+    OP(l, "read_uniform_s32", into->reg[0], ws_table_address(l, m));
+    return *into;
+  }
+  bool vector = into->n && !into->lane && (into->mt == 0) != (into->nt == 0);
   bool acc = x->layout == WS_L_ACC || x->layout == WS_L_COPY || (x->layout == WS_L_LANE && x->cols == 1); /* supported.c: what nothing decides lies as an accumulator */
+  bool plain = m->cols == 1 && !m->transposed && !into->packed; /* a row vector of f32 along rows */
+  if (m->space == WS_SMEM && acc && vector && !plain) return ws_read_vector(l, m, into);
+  if (m->space == WS_GLOBAL && acc && vector && !into->mt && m->tensor->type == WS_F32 && !m->tensor->coords) return ws_load_vector(l, m, into);
   if (m->space == WS_SMEM && x->layout == WS_L_A) return ws_lower_read_a(l, m, into);
   if (m->space == WS_SMEM && acc && m->buffer->type == WS_F32 && m->transposed && !into->lane && into->mt && into->nt && m->buffer->layout.units) return ws_read_turned(l, m, into);
   if (m->space == WS_SMEM && acc && m->buffer->type == WS_F32 && !m->transposed && (m->cols == 1 || (m->cols % 8 == 0 && m->buffer->layout.units)))

@@ -21,10 +21,18 @@ static const char *place_name(struct lower *l, const struct ws_act *a, const cha
 
 static void start_bytes(struct lower *l, struct ring_pos *r, const struct ws_pipelinem *p) {
   const struct ws_bufferm *b = p->buffer;
-  long first = b->offset + (long)r->element * b->stages * b->bytes;
-  ws_lower_comment(l, "ring %s: %d slots of %ld bytes from %ld; bytes from %%smem of the slot next %s", p->name, b->stages, b->bytes, first, r->side == RING_DRAIN ? "waited for" : "filled");
+  long first = b->offset + (r->element_at ? 0 : (long)r->element * b->stages * b->bytes);
+  ws_lower_comment(l, "ring %s: %d slots of %ld bytes from %ld%s; bytes from %%smem of the slot next %s", p->name, b->stages, b->bytes, first,
+                   r->element_at ? " and this instance's element on" : "", r->side == RING_DRAIN ? "waited for" : "filled");
   r->bytes = ws_lower_named(l, WS_REG_B32, "%s", r->name);
-  OP(l, "ring_start", r->bytes, ws_lower_int(l, first));
+  r->first = ws_lower_int(l, first), r->last = ws_lower_int(l, first + (b->stages - 1) * b->bytes);
+  if (r->element_at) {
+    const char *element = ws_uniform_int(l, r->element_at);
+    r->first = ws_lower_named(l, WS_REG_B32, "%s_first", r->name), r->last = ws_lower_named(l, WS_REG_B32, "%s_last", r->name);
+    OP(l, "mad_s32", r->first, element, ws_lower_int(l, b->stages * b->bytes), ws_lower_int(l, first));
+    OP(l, "add_s32", r->last, r->first, ws_lower_int(l, (b->stages - 1) * b->bytes));
+  }
+  OP(l, "ring_start", r->bytes, r->first);
 }
 
 /* mbarriers of a place: its first one, counted from %smem, and the element that the instance adds to it. */
@@ -171,9 +179,7 @@ static void take_bytes(struct lower *l, struct ws_act *a, bool fill) {
   const struct ring_pos *r = position(l, a, fill ? RING_FILL : RING_DRAIN);
   const char *slot = a->handle ? ws_lower_named(l, WS_REG_B32, "slot_%s", a->handle->name) : ws_lower_temp(l, WS_REG_B32);
   if (a->handle) l->handle[a->handle->index] = (struct slot){slot, ""};
-  long first = b->offset + (long)a->element * b->stages * b->bytes;
-  OP(l, "ring_next", slot, r->bytes, ws_lower_int(l, b->bytes), ws_lower_int(l, first + (b->stages - 1) * b->bytes), ws_lower_int(l, first),
-     ws_lower_temp(l, WS_REG_PRED));
+  OP(l, "ring_next", slot, r->bytes, ws_lower_int(l, b->bytes), r->last, r->first, ws_lower_temp(l, WS_REG_PRED));
 }
 
 void ws_lower_acquire(struct lower *l, struct ws_act *a) {
@@ -274,6 +280,29 @@ void ws_lower_expect(struct lower *l, struct ws_act *a) {
   struct bar_ref b = r ? staged_barrier(l, a, r) : first_barrier(l, a);
   OP(l, "mbarrier_arrive_expect", arrival_guard(l, a), b.reg, ws_lower_int(l, b.imm), bytes);
   if (r) advance(l, r, a->barrier->stages);
+}
+
+/* --- counters in global memory --- */
+
+/* A tensor that TMA loads and threads write. */
+static void bulk_reads(void *ctx, struct ws_act *a) { *(bool *)ctx |= a->kind == WS_S_LOAD && a->by == WS_BY_TMA && a->from->tensor && a->from->tensor->workspace; }
+static void bulk_writes(void *ctx, struct ws_act *a) { *(bool *)ctx |= (a->kind == WS_S_STORE || a->kind == WS_S_REDUCE) && a->by == WS_BY_BULK; }
+
+void ws_lower_counter(struct lower *l, struct ws_act *a) {
+  bool bulk = false;
+  if (a->kind == WS_S_WAIT_EQ) {
+    const char *n = ws_uniform_int(l, a->value), *address = ws_table_address(l, a->from);
+    OP(l, "counter_wait", ws_ptx_label(&l->px, "count"), ws_lower_temp(l, WS_REG_PRED), ws_lower_temp(l, WS_REG_B32), address, n);
+    ws_each_act(l->prog->body, bulk_reads, &bulk);
+    if (bulk) WS_OP0(&l->px, "fence_async_global"); /* what was waited for is seen by TMA, too */
+    return;
+  }
+  ws_each_act(l->prog->body, bulk_writes, &bulk);
+  if (bulk) { /* what this thread stored by TMA is there before it says so */
+    OP(l, "bulk_wait", "0");
+    WS_OP0(&l->px, "fence_async_global");
+  }
+  OP(l, "counter_arrive", ws_table_address(l, a->from));
 }
 
 /* A second name for a slot. */

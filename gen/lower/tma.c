@@ -52,12 +52,12 @@ static const struct tma_map *map_of(struct lower *l, const struct ws_mem *g, con
 static const char *first_row(struct lower *l, const struct ws_mem *g) { return ws_tile_start(l, g); }
 
 /* "c0, row, head, batch": what the box starts with in each dim of the map, innermost first. */
-static const char *coordinates(struct lower *l, const struct tma_map *map, const char *row, const char *col) {
+static const char *coordinates(struct lower *l, const struct tma_map *map, const struct ws_mem *g, const char *row, const char *col) {
   const struct ws_tensor *t = map->tensor;
   struct ws_buf b = {.arena = l->arena};
   for (int i = t->ndims - 1; i >= 0; i--) {
     int k = map->order[i];
-    const char *c = k == t->row_dim ? row : k == t->col_dim ? col : t->dim[k] ? ws_outer_index(t->dim[k]) : "0";
+    const char *c = k == t->row_dim ? row : k == t->col_dim ? col : g->coord[k] ? ws_uniform_int(l, g->coord[k]) : t->dim[k] ? ws_outer_index(t->dim[k]) : "0";
     ws_buf_printf(&b, "%s%s", b.n ? ", " : "", c);
   }
   return b.s;
@@ -107,7 +107,7 @@ static const char *box(struct lower *l, const struct boxes *x, int i, const char
   *at = ws_lower_int(l, x->imm + ws_smem_unit(&lay, x->m->row0 + row, unit));
   const char *c0 = ws_lower_int(l, x->g->col0 + col);
   if (x->g->col_at) OP(l, "add_s32", c0 = ws_lower_temp(l, WS_REG_B32), ws_uniform_int(l, x->g->col_at), ws_lower_int(l, x->g->col0 + col));
-  return coordinates(l, x->map, plus(l, x->row, ws_packed(l, x->g) ? row / l->s->group : row), c0);
+  return coordinates(l, x->map, x->g, plus(l, x->row, ws_packed(l, x->g) ? row / l->s->group : row), c0);
 }
 
 static int box_count(const struct boxes *x) { return x->m->cols / x->cols * (x->m->rows / x->rows); }
@@ -142,7 +142,7 @@ void ws_lower_tma_store(struct lower *l, struct ws_act *a) {
   const char *dims = ws_lower_int(l, a->to->tensor->ndims);
   for (int i = 0; i < box_count(&x); i++) {
     const char *at, *where = box(l, &x, i, &at);
-    OP(l, "tma_store", dims, x.map->address, where, x.smem, at);
+    OP(l, a->kind == WS_S_REDUCE ? "tma_add" : "tma_store", dims, x.map->address, where, x.smem, at);
   }
   WS_OP0(&l->px, "bulk_commit");
 }
@@ -156,7 +156,26 @@ struct reader {
 static void reads_async(void *ctx, struct ws_act *a) {
   struct reader *r = ctx;
   if (a->kind == WS_S_PRODUCT && (a->by == WS_BY_WGMMA || a->by == WS_BY_TCGEN05)) r->found |= (a->a_mem && a->a_mem->buffer == r->buffer) || a->b_mem->buffer == r->buffer;
-  if (a->kind == WS_S_STORE && a->by == WS_BY_BULK) r->found |= a->from->buffer == r->buffer;
+  if ((a->kind == WS_S_STORE || a->kind == WS_S_REDUCE) && a->by == WS_BY_BULK) r->found |= a->from->buffer == r->buffer;
+}
+
+/* The same for a tensor that threads write, and that TMA loads or adds to. */
+struct toucher {
+  const struct ws_tensor *tensor;
+  bool found;
+};
+
+static void touches_async(void *ctx, struct ws_act *a) {
+  struct toucher *r = ctx;
+  r->found |= (a->kind == WS_S_REDUCE && a->by == WS_BY_BULK && a->to->tensor == r->tensor) || (a->kind == WS_S_LOAD && a->by == WS_BY_TMA && a->from->tensor == r->tensor);
+}
+
+void ws_lower_tensor_fence(struct lower *l, const struct ws_tensor *t) {
+  struct toucher r = {.tensor = t};
+  for (int i = 0; i < l->s->nprograms; i++) ws_each_act(l->s->programs[i].body, touches_async, &r);
+  if (!r.found) return;
+  ws_lower_note(l, "%s is touched by the async proxy, too: what was written is handed over", t->name);
+  WS_OP0(&l->px, "fence_async_global");
 }
 
 void ws_lower_proxy_fence(struct lower *l, const struct ws_bufferm *b) {

@@ -102,6 +102,10 @@ static const char *uniform_int(struct lower *l, const struct ws_node *x) {
     }
     if (x->type == WS_I32 && x->rows == 1 && x->cols == 1) return int_of_data(l, x);
     break;
+  case WS_N_COORD: return !strcmp(x->name, "batch") ? "%batch" : !strcmp(x->name, "head") ? "%head" : !strcmp(x->name, "kv_head") ? "%kv_head" : "0"; /* supported.c: no splits */
+  case WS_N_READ:
+    if (x->type == WS_I32 && x->rows == 1 && x->cols == 1) return int_of_data(l, x);
+    break;
   case WS_N_VAR:
     if (x->type == WS_I32 && x->rows == 1 && x->cols == 1) return ws_tile_of(l, x->var)->reg[0];
     break;

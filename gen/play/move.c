@@ -62,6 +62,7 @@ static bool splits_rows(const struct ws_node *x) { return x->layout == WS_L_ACC 
 static void write_value(struct warp *p, const struct ws_act *a) {
   reads_of(p, a->value);
   const struct ws_mem *m = a->to;
+  if (a->value->rows == 1 && a->value->cols > 1 && a->value->layout != WS_L_LANE && p->index) return; /* a column vector: the first warp writes what all have */
   if (m->space == WS_GLOBAL && (m->tensor->coords || !m->tile)) return;
   struct region r = part_of(p, m, region_of(p, m, p->cta), a->value->layout);
   if (m->space == WS_TMEM) declare(p, (struct ws_declaration){.kind = WS_D_WRITE, .bytes = 4L * m->cols * ws_type_bits(m->buffer->type)});
