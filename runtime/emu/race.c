@@ -87,8 +87,10 @@ static void report(struct race_touch *t, const struct race_access *a, uint32_t c
   }
   at = t->owner->shared_lo + (cell << CELL_SHIFT) + (uint32_t)__builtin_ctz(both);
   uint8_t kind = cl->race->actor[a->actor].kind, mine = cl->race->actor[t->actor].kind;
-  for (uint32_t m = t->lanes; t->at && m; m &= m - 1) /* the lane that touches the byte */
-    if (t->at[__builtin_ctz(m)] <= at) t->who.lane = __builtin_ctz(m);
+  for (uint32_t m = t->at ? t->lanes : 0, from = 0; m; m &= m - 1) { /* the lane that touches the byte */
+    uint32_t l = (uint32_t)__builtin_ctz(m), first = (uint32_t)t->at[l];
+    if (first <= at && first > from) t->who.lane = (int)l, from = first;
+  }
   ws_emu_where(k, &k->code[a->what >> 4], where, sizeof where);
   ws_emu_thread_id(w, lane, id);
   if (w->cta != t->who.w->cta) snprintf(whose, sizeof whose, " of CTA (%u,%u,%u)", w->cta->id[0], w->cta->id[1], w->cta->id[2]);
