@@ -586,7 +586,7 @@ struct acc_access ws_column_access(struct lower *l, const struct ws_mem *m, int 
     ws_lower_keep(l, &l->maps, &map->life, l->prog->decl->pos);
   }
   struct pointer *p = pointer(l, m, map);
-  return (struct acc_access){.address = tile_address(l, m, p), .pass = p->pass, .rows_left = rows_left(l, m, map->row)};
+  return (struct acc_access){.walk = walk(l, m, p), .rows_left = rows_left(l, m, map->row)};
 }
 
 struct acc_access ws_turned_access(struct lower *l, const struct ws_mem *m, int warp_rows, int second) {

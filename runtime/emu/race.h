@@ -51,11 +51,10 @@ struct race_access {         /* one of those that a later access may race with *
   uint32_t lanes;            /* of the warp, a bit each; of an operation: warp in the cluster << 8 | the lane that issued it */
   uint32_t what;             /* instruction << 4 | enum race_how */
 };
-enum { CELL_SHIFT = 4, CELL_BYTES = 1 << CELL_SHIFT, CELL_INLINE = 3 };
+enum { CELL_SHIFT = 4, CELL_BYTES = 1 << CELL_SHIFT, CELL_INLINE = 5 };
 struct race_cell { /* a cache line */
   struct race_access a[CELL_INLINE], *more;
-  uint16_t n, cap;
-  uint32_t unused;
+  uint16_t n, cap, writes;   /* cap: of `more`, which then holds all; writes stand before reads */
 };
 struct race_cta {
   struct race_cell *cell;

@@ -271,7 +271,7 @@ static void test_faults(void **state) {
 static void test_missing_fences(void **state) {
   (void)state;
 #define UNFENCED HEAD("") "st.shared.u32 [c], 3;\n" ALONE "@q cp.async.bulk.global.shared::cta.bulk_group [o], [s], 128;\n@q cp.async.bulk.commit_group;\n@q cp.async.bulk.wait_group 0;\nret;\n}\n"
-  expect_fault(UNFENCED, 1, WS_CUDA_ERROR_ILLEGAL_INSTRUCTION, "which warp 0 wrote without a fence.proxy.async since");
+  expect_fault(UNFENCED, 1, WS_CUDA_ERROR_ILLEGAL_INSTRUCTION, "which thread (0,0,0) wrote without a fence.proxy.async since");
   expect_fault(HEAD(".reqnctapercluster 2, 1, 1\n") EXPECT ALL "xor.b32 n, r, 1;\nmapa.shared::cluster.u32 m, m, n;\nmapa.shared::cluster.u32 n, b, n;\nst.shared.u32 [c+128], 3;\n"
                "@q cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [n], [s+128], 128, [m];\n" WAIT ALL "ret;\n}\n", 2,
                WS_CUDA_ERROR_ILLEGAL_INSTRUCTION, "without a fence.proxy.async since");

@@ -189,9 +189,13 @@ static void test_groups(void **state) {
 
 /* The late schedule reads shared memory and A's registers when a wait covers the operation. */
 static void test_late_operands(void **state) {
-  static const char smem[] = READY FENCE SS(d, 0) COMMIT "bar.sync 0;\nmov.b32 v, 0x40004000;\nsub.u32 n, n, 4096;\n" "M: st.shared.b32 [n], v;\nadd.u32 n, n, 512;\nsetp.lt.u32 p, n, 5120;\n@p bra M;\nfence.proxy.async;\nbar.sync 0;\n" GROUPS_LEFT(0) OUT(d);
+#define OVERWRITE "bar.sync 0;\nmov.b32 v, 0x40004000;\nsub.u32 n, n, 4096;\n" "M: st.shared.b32 [n], v;\nadd.u32 n, n, 512;\nsetp.lt.u32 p, n, 5120;\n@p bra M;\nfence.proxy.async;\nbar.sync 0;\n"
+  static const char smem[] = READY FENCE SS(d, 0) COMMIT OVERWRITE GROUPS_LEFT(0) OUT(d);
   float got[256];
   (void)state;
+  expect_fault(smem, 128, "which a wgmma of thread (0,0,0) reads, and nothing orders the two", "st.shared.b32 [n], v");
+  expect_fault(READY FENCE SS(d, 0) COMMIT SS(e, 0) COMMIT GROUPS_LEFT(1) OVERWRITE GROUPS_LEFT(0) OUT(d), 128, "which a wgmma of thread (0,0,0) reads, and nothing orders the two", "{e0, e1");
+  expect(READY FENCE SS(d, 0) COMMIT GROUPS_LEFT(0) OVERWRITE OUT(d), 16, 128);
   assert_int_equal(wsemuSetOption("race", "off"), 0); /* its operands are overwritten under it */
   CHECK(run_text(smem, "early", 128, got));
   assert_true(got[5] == 16);
