@@ -43,6 +43,8 @@ static void commit_products(struct warp *p, const struct ws_act *a, const void *
   for (const struct op *o = p->tensor; o; o = o->next) join(w, &c->clock, &o->clock);
   int cta[2];
   c->n = targets(p, scope, cta);
+  if (side == SIDE_BARRIER && ((const struct ws_barrierm *)thing)->inits)
+    incomplete(w, "%u: whether the asynchronous proxy sees the `init` of this barrier", a->src->pos.line);
   for (int i = 0; i < c->n; i++) {
     c->to[i] = find_bar(w, thing, side, element, slot, cta[i]);
     declare_bar(p, WS_D_COMMIT, c->to[i], 0, 1, 0);
@@ -155,12 +157,18 @@ static bool wait_barrier(struct warp *p, const struct ws_act *a, int el) {
   return true;
 }
 
+/* What cannot be followed any further: neither clean nor an error. */
+static bool give_up(struct warp *p, const struct ws_act *a, const char *why) {
+  incomplete(p->w, "%u: %s", a->src->pos.line, why);
+  return p->w->failed = true;
+}
+
 /* The parity as stated: passes when the phase of that parity is the last complete one (PTX ISA, mbarrier.test_wait). */
 static bool wait_parity(struct warp *p, const struct ws_act *a, int el) {
-  struct bar *b = find_bar(p->w, a->barrier, SIDE_BARRIER, el, 0, p->cta);
+  struct bar *b = find_bar(p->w, a->barrier, SIDE_BARRIER, el, 0, wait_cta(p, a->barrier->scope, a->barrier->name));
   double v = 0;
   incomplete(p->w, "%u: an explicit phase is played, but not proven to be the only order", a->src->pos.line);
-  if (!evaluate(p, a->value, &v)) incomplete(p->w, "%u: the phase is not known before it runs", a->src->pos.line);
+  if (!evaluate(p, a->value, &v)) return give_up(p, a, "the phase is not known before it runs");
   if (v != 0 && v != 1) {
     struct finding *f = report(p->w, a->src->pos, "phase", "a phase is waited for by its parity, 0 or 1; this is %d", (int)v);
     note(p->w, f, a->src->pos, "by %s, %s", role_name(p), where(p));
@@ -250,15 +258,36 @@ static void await(struct warp *p, const struct ws_act *a) {
   complete_up_to(p, list, last);
 }
 
-static void init(struct warp *p, const struct ws_act *a, int el) {
+/* One CTA's barrier for this CTA's threads: the barrier that has to stand between is enough. The asynchronous proxy and the peer need
+ * `fence mbarrier_init`, too (PTX ISA, fence.mbarrier_init), which is not played. */
+static bool init(struct warp *p, const struct ws_act *a, int el) {
   double v = 0;
-  if (!evaluate(p, a->value, &v)) incomplete(p->w, "%u: the count is not known before it runs", a->src->pos.line);
-  else bar_init(p, find_bar(p->w, a->barrier, SIDE_BARRIER, el, 0, p->cta), (int)v);
+  const struct ws_barrierm *b = a->barrier;
+  if (!evaluate(p, a->value, &v)) return give_up(p, a, "the count is not known before it runs");
+  if (p->w->ctas == 2 && b->scope != WS_SCOPE_CTA) incomplete(p->w, "%u: whether the other CTA sees this `init`", a->src->pos.line);
+  bar_init(p, find_bar(p->w, b, SIDE_BARRIER, el, 0, p->cta), (int)v);
+  return true;
+}
+
+/* Bytes with an arrival, at each barrier that it reaches. */
+static bool arrive_expect(struct warp *p, const struct ws_act *a, int el) {
+  double v = 0;
+  int cta[2];
+  incomplete(p->w, "%u: explicit bytes are played, but not proven to come in their phase", a->src->pos.line);
+  if (!evaluate(p, a->value, &v)) return give_up(p, a, "the bytes are not known before it runs");
+  for (int i = 0, n = targets(p, a->barrier->scope, cta); i < n; i++) find_bar(p->w, a->barrier, SIDE_BARRIER, el, 0, cta[i])->bytes += (long)v;
+  arrive(p, a, a->barrier, SIDE_BARRIER, el, 0, a->barrier->scope);
+  return true;
+}
+
+static bool is_explicit(const struct ws_act *a) {
+  return a->kind == WS_S_INIT || a->kind == WS_S_INVAL || a->kind == WS_S_WAIT_PHASE || a->kind == WS_S_ARRIVE_EXPECT;
 }
 
 bool synchronise(struct warp *p, const struct ws_act *a) {
   int el = ws_index_at(a->element, a->element_at, p->cta, p->instance);
-  bool by_hand = a->barrier && a->barrier->inits && a->barrier->stages <= 1 && a->kind != WS_S_INIT;
+  if (a->barrier && a->barrier->stages > 1 && is_explicit(a)) return give_up(p, a, "an explicit form of a barrier with stages: which one is meant is not said");
+  bool by_hand = a->barrier && a->barrier->manual && a->barrier->stages <= 1 && a->kind != WS_S_INIT;
   if (by_hand && a->kind != WS_S_INVAL) bar_usable(p, find_bar(p->w, a->barrier, SIDE_BARRIER, el, 0, p->cta));
   switch (a->kind) {
   case WS_S_ACQUIRE: return acquire(p, a, el);
@@ -275,18 +304,11 @@ bool synchronise(struct warp *p, const struct ws_act *a) {
   case WS_S_SYNC: return sync(p, a, el);
   case WS_S_AWAIT: return await(p, a), true;
   case WS_S_WAIT_PHASE: return wait_parity(p, a, el);
-  case WS_S_INIT: return init(p, a, el), true;
+  case WS_S_INIT: return init(p, a, el);
   case WS_S_INVAL:
     if (by_hand) bar_inval(p, find_bar(p->w, a->barrier, SIDE_BARRIER, el, 0, p->cta));
     return true;
-  case WS_S_ARRIVE_EXPECT: {
-    double v = 0;
-    incomplete(p->w, "%u: explicit bytes are played, but not proven to come in their phase", a->src->pos.line);
-    if (!evaluate(p, a->value, &v)) incomplete(p->w, "%u: the bytes are not known before it runs", a->src->pos.line);
-    find_bar(p->w, a->barrier, SIDE_BARRIER, el, 0, p->cta)->bytes += (long)v;
-    arrive(p, a, a->barrier, SIDE_BARRIER, el, 0, a->barrier->scope);
-    return true;
-  }
+  case WS_S_ARRIVE_EXPECT: return arrive_expect(p, a, el);
   default:
     incomplete(p->w, "%u: `%s`", a->src->pos.line, a->src->text);
     return true;
