@@ -43,6 +43,8 @@ static void commit_products(struct warp *p, const struct ws_act *a, const void *
   for (const struct op *o = p->tensor; o; o = o->next) join(w, &c->clock, &o->clock);
   int cta[2];
   c->n = targets(p, scope, cta);
+  if (side == SIDE_BARRIER && ((const struct ws_barrierm *)thing)->inits)
+    incomplete(w, "%u: whether the asynchronous proxy sees the `init` of this barrier", a->src->pos.line);
   for (int i = 0; i < c->n; i++) {
     c->to[i] = find_bar(w, thing, side, element, slot, cta[i]);
     declare_bar(p, WS_D_COMMIT, c->to[i], 0, 1, 0);
@@ -155,6 +157,12 @@ static bool wait_barrier(struct warp *p, const struct ws_act *a, int el) {
   return true;
 }
 
+/* What cannot be followed any further: neither clean nor an error. */
+static bool give_up(struct warp *p, const struct ws_act *a, const char *why) {
+  incomplete(p->w, "%u: %s", a->src->pos.line, why);
+  return p->w->failed = true;
+}
+
 /* The parity as stated. It is either that of the phase behind the last one that this thread has seen, and stands for it, or that of
  * the last one: then the wait passes, as the first round of a ring's empty side does (PTX ISA, mbarrier.test_wait: the phase of that
  * parity is complete). What else it could stand for, a phase further on, bar_wait refuses: the parity would alias. */
@@ -162,7 +170,7 @@ static bool wait_parity(struct warp *p, const struct ws_act *a, int el) {
   int *k = counter_of(p, a, el, C_PHASE), n = a->barrier->stages > 0 ? a->barrier->stages : 1;
   struct bar *b = find_bar(p->w, a->barrier, SIDE_BARRIER, el, *k % n, wait_cta(p, a->barrier->scope, a->barrier->name));
   double v = 0;
-  if (!evaluate(p, a->value, &v)) incomplete(p->w, "%u: the phase is not known before it runs", a->src->pos.line);
+  if (!evaluate(p, a->value, &v)) return give_up(p, a, "the phase is not known before it runs");
   if (v != 0 && v != 1) {
     struct finding *f = report(p->w, a->src->pos, "phase", "a phase is waited for by its parity, 0 or 1; this is %d", (int)v);
     note(p->w, f, a->src->pos, "by %s, %s", role_name(p), where(p));
@@ -250,11 +258,25 @@ static void await(struct warp *p, const struct ws_act *a) {
   complete_up_to(p, list, last);
 }
 
-static void init(struct warp *p, const struct ws_act *a, int el) {
+/* One CTA's barrier for this CTA's threads: the barrier that has to stand between is enough. The asynchronous proxy and the peer need
+ * `fence mbarrier_init`, too (PTX ISA, fence.mbarrier_init), which is not played. */
+static bool init(struct warp *p, const struct ws_act *a, int el) {
   double v = 0;
-  if (!evaluate(p, a->value, &v)) incomplete(p->w, "%u: the count is not known before it runs", a->src->pos.line);
-  else
-    for (int k = 0; k < a->barrier->stages || k < 1; k++) bar_init(p, find_bar(p->w, a->barrier, SIDE_BARRIER, el, k, p->cta), (int)v);
+  const struct ws_barrierm *b = a->barrier;
+  if (!evaluate(p, a->value, &v)) return give_up(p, a, "the count is not known before it runs");
+  if (p->w->ctas == 2 && b->scope != WS_SCOPE_CTA) incomplete(p->w, "%u: whether the other CTA sees this `init`", a->src->pos.line);
+  for (int k = 0; k < b->stages || k < 1; k++) bar_init(p, find_bar(p->w, b, SIDE_BARRIER, el, k, p->cta), (int)v);
+  return true;
+}
+
+/* Bytes with an arrival, of one stage after the other. */
+static bool arrive_expect(struct warp *p, const struct ws_act *a, int el) {
+  double v = 0;
+  if (!evaluate(p, a->value, &v)) return give_up(p, a, "the bytes are not known before it runs");
+  int *k = counter_of(p, a, el, C_COMMIT), slot = (*k)++ % (a->barrier->stages > 0 ? a->barrier->stages : 1);
+  find_bar(p->w, a->barrier, SIDE_BARRIER, el, slot, p->cta)->bytes += (long)v * units(p, a->unit);
+  arrive(p, a, a->barrier, SIDE_BARRIER, el, slot, a->barrier->scope);
+  return true;
 }
 
 bool synchronise(struct warp *p, const struct ws_act *a) {
@@ -276,18 +298,11 @@ bool synchronise(struct warp *p, const struct ws_act *a) {
   case WS_S_SYNC: return sync(p, a, el);
   case WS_S_AWAIT: return await(p, a), true;
   case WS_S_WAIT_PHASE: return wait_parity(p, a, el);
-  case WS_S_INIT: return init(p, a, el), true;
+  case WS_S_INIT: return init(p, a, el);
   case WS_S_INVAL:
     for (int k = 0; by_hand && (k < a->barrier->stages || k < 1); k++) bar_inval(p, find_bar(p->w, a->barrier, SIDE_BARRIER, el, k, p->cta));
     return true;
-  case WS_S_ARRIVE_EXPECT: {
-    double v = 0;
-    int *k = counter_of(p, a, el, C_COMMIT), slot = (*k)++ % (a->barrier->stages > 0 ? a->barrier->stages : 1);
-    if (!evaluate(p, a->value, &v)) incomplete(p->w, "%u: the bytes are not known before it runs", a->src->pos.line);
-    find_bar(p->w, a->barrier, SIDE_BARRIER, el, slot, p->cta)->bytes += (long)v * units(p, a->unit);
-    arrive(p, a, a->barrier, SIDE_BARRIER, el, slot, a->barrier->scope);
-    return true;
-  }
+  case WS_S_ARRIVE_EXPECT: return arrive_expect(p, a, el);
   case WS_S_FENCE: return true; /* fences are no part of what is played: a stated one is written where the derived one would be */
   default:
     incomplete(p->w, "%u: `%s`", a->src->pos.line, a->src->text);

@@ -392,7 +392,7 @@ struct ws_schedule {
   long buffer_bytes;            /* of the buffers alone; mbarriers follow */
   int mbarriers;
   int named;                    /* named barriers in use, the CTA's among them */
-  int tmem_cols;                /* columns from the first to the last in use */
+  int tmem_cols;                /* columns of the kernel's allocation that are needed: from 0 to the last in use */
   const char *checked;          /* the player's verdict, for the manifest: clean or review; NULL = none to rely on */
 };
 

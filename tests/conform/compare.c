@@ -104,7 +104,7 @@ static void append(struct events *out, const struct event *e) {
 }
 
 struct report {
-  const struct subject *x;
+  struct subject *x;
   struct finding *f;
   int n, most;
   char who[120];
@@ -139,6 +139,7 @@ static const char *difference(const struct event *want, const struct event *have
   if (want->count != have->count) return "another count";
   if (!want->partial && want->amount != have->amount) return want->kind == WSEMU_WGMMA || want->kind == WSEMU_TENSOR_MMA ? "another product" : "other bytes";
   if (want->threads >= 0 && want->threads != have->threads) return "other threads";
+  if (want->threads == 1 && have->lanes != 1) return "another thread than the elected one";
   return NULL;
 }
 
@@ -150,6 +151,14 @@ static void without_derived(struct report *r, const struct events *all, struct e
   }
 }
 
+/* An arm that data decide, and that the kernel did not take. */
+static size_t behind_arm(struct report *r, const struct events *want, size_t i) {
+  int vote = want->e[i].vote;
+  while (i < want->n && want->e[i].vote == vote) i++;
+  r->x->left++;
+  return i;
+}
+
 static void sequences(struct report *r, const struct events *want, const struct events *have, bool cut) {
   size_t i = 0, k = 0;
   while (i < want->n && k < have->n) {
@@ -157,18 +166,15 @@ static void sequences(struct report *r, const struct events *want, const struct 
     if (last.kind == WSEMU_MBAR_TRY) last.kind = WSEMU_MBAR_WAIT; /* the launch died while this warp stood there */
     const char *what = difference(&want->e[i], &last);
     bool first = want->e[i].vote && (!i || want->e[i - 1].vote != want->e[i].vote);
-    if (what && first) { /* the arm was not taken */
-      int vote = want->e[i].vote;
-      while (i < want->n && want->e[i].vote == vote) i++;
+    if (what && first) {
+      i = behind_arm(r, want, i);
       continue;
     }
+    r->x->taken += first;
     if (what) return say(r, &want->e[i], &have->e[k], "%s", what);
     i++, k++;
   }
-  while (i < want->n && want->e[i].vote && (!i || want->e[i - 1].vote != want->e[i].vote)) {
-    int vote = want->e[i].vote;
-    while (i < want->n && want->e[i].vote == vote) i++;
-  }
+  while (i < want->n && want->e[i].vote && (!i || want->e[i - 1].vote != want->e[i].vote)) i = behind_arm(r, want, i);
   if (k < have->n) say(r, NULL, &have->e[k], "more than is declared");
   else if (i < want->n && !cut) say(r, &want->e[i], NULL, "less than is declared");
 }
@@ -265,7 +271,7 @@ static void one_warp(struct report *r, const struct events *want, const struct e
   free(w.e), free(h.e);
 }
 
-int compare(const struct subject *x, const struct trace *want, const struct trace *have, bool cut, struct finding *f, int most) {
+int compare(struct subject *x, const struct trace *want, const struct trace *have, bool cut, struct finding *f, int most) {
   struct report r = {.x = x, .f = f, .most = most};
   for (int c = 0; c < (x->s->pair ? 2 : 1); c++)
     for (int k = 0; k < x->s->threads / 32 && k < MOST_WARPS; k++) {

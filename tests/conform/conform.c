@@ -2,6 +2,7 @@
  *   conform --plant N LIST ROOT   plants defects into the PTX of the lines' kernels: every N-th place
  *   conform --rules        the tables
  *   -v                     says more
+ *   --arms                 arms that data decide have to be taken, and left
  *   --schedule S           when asynchronous operations complete, as `run` takes it
  * Exit code 1 where something differs, or where a planted defect is not found. */
 #include "conform.h"
@@ -29,7 +30,11 @@ static struct shape shape_of(const struct ws_schedule *s, const struct units *u)
   return (struct shape){1, u->heads, sq, sk};
 }
 
-static int check_shape(struct ws_device *device, struct subject *x, const struct shape *shape, bool verbose, long *events) {
+struct total {
+  long kernels, shapes, events, taken, left;
+};
+
+static int check_shape(struct ws_device *device, struct subject *x, const struct shape *shape, bool verbose, struct total *t) {
   struct run r;
   int wrong = 0;
   if (!run_kernel(device, x, x->ptx, x->ptx_len, shape, &r)) return printf("FAIL %s\n", r.fault), 1;
@@ -41,7 +46,7 @@ static int check_shape(struct ws_device *device, struct subject *x, const struct
     wrong += n;
     for (int i = 0; i < n && i < 3; i++) printf("FAIL %s\n", f[i].text);
     for (int c = 0; c < 2; c++)
-      for (int k = 0; k < MOST_WARPS; k++) *events += (long)want.warp[c][k].n;
+      for (int k = 0; k < MOST_WARPS; k++) t->events += (long)want.warp[c][k].n;
     trace_free(&want);
   }
   if (wrong || verbose)
@@ -76,7 +81,7 @@ static bool parse(const char *from, const char *root, struct line *l) {
   return *l->path;
 }
 
-static int one_kernel(struct ws_device *device, struct line *l, int plant, bool verbose, long *shapes, long *events) {
+static int one_kernel(struct ws_device *device, struct line *l, int plant, bool verbose, struct total *t) {
   struct subject x;
   int wrong = 0;
   if (!subject_open(&x, l->path, l->defines, l->n, l->target)) {
@@ -87,50 +92,53 @@ static int one_kernel(struct ws_device *device, struct line *l, int plant, bool 
     struct shape s = shape_of(x.s, &(struct units){1, 1, 3, 5, false});
     wrong = plant_all(device, &x, &s, plant, verbose);
   }
-  for (size_t i = 0; !plant && i < sizeof units / sizeof *units; i++, ++*shapes) {
+  for (size_t i = 0; !plant && i < sizeof units / sizeof *units; i++, t->shapes++) {
     struct shape s = shape_of(x.s, &units[i]);
-    wrong += check_shape(device, &x, &s, verbose, events);
+    wrong += check_shape(device, &x, &s, verbose, t);
     s.sq += 2 * (int64_t)x.s->tile_rows; /* first rows that see no key, under a causal mask */
     if (!x.s->causal || i != 2) continue;
-    wrong += check_shape(device, &x, &s, verbose, events);
-    ++*shapes;
+    wrong += check_shape(device, &x, &s, verbose, t);
+    t->shapes++;
   }
+  t->taken += x.taken, t->left += x.left;
   subject_close(&x);
   return wrong;
 }
 
-static int all_lines(FILE *f, const char *root, const char *schedule, int plant, bool verbose) {
+static int all_lines(FILE *f, const char *root, const char *schedule, int plant, bool arms, bool verbose) {
   struct ws_device *device = open_emulator(schedule, plant > 0);
   char text[1000];
-  long shapes = 0, events = 0, kernels = 0;
+  struct total t = {0};
   int wrong = 0;
   if (!device) return 1;
   while (fgets(text, sizeof text, f)) {
     struct line l;
     if (*text == '#' || *text == '\n') continue;
     if (!parse(text, root, &l)) wrong += printf("FAIL a line that is none: %s", text) > 0;
-    else wrong += one_kernel(device, &l, plant, verbose, &shapes, &events), kernels++;
+    else wrong += one_kernel(device, &l, plant, verbose, &t), t.kernels++;
   }
   close_emulator(device);
-  if (plant) printf("%ld kernels with planted defects, %d not found\n", kernels, wrong);
-  else printf("%ld kernels, %ld shapes, %ld events declared, %d findings\n", kernels, shapes, events, wrong);
-  return wrong || !kernels;
+  if (plant) printf("%ld kernels with planted defects, %d not found\n", t.kernels, wrong);
+  else printf("%ld kernels, %ld shapes, %ld events declared (arms that data decide: %ld taken, %ld left), %d findings\n", t.kernels, t.shapes, t.events, t.taken, t.left, wrong);
+  if (arms && (!t.taken || !t.left)) wrong += printf("FAIL arms that data decide are never taken, or never left\n") > 0;
+  return wrong || !t.kernels;
 }
 
 int main(int argc, char **argv) {
   int plant = 0, i = 1;
-  bool verbose = false;
+  bool verbose = false, arms = false;
   const char *schedule = "late";
   for (; i < argc && *argv[i] == '-'; i++) {
     if (!strcmp(argv[i], "--rules")) return print_rules(), 0;
     if (!strcmp(argv[i], "-v")) verbose = true;
+    else if (!strcmp(argv[i], "--arms")) arms = true;
     else if (!strcmp(argv[i], "--schedule") && i + 1 < argc) schedule = argv[++i];
     else if (!strcmp(argv[i], "--plant") && i + 1 < argc) plant = atoi(argv[++i]);
     else break;
   }
   FILE *f = i + 2 == argc ? fopen(argv[i], "r") : NULL;
-  if (!f) return fprintf(stderr, "usage: conform [-v] [--schedule S] [--plant N] LIST ROOT | --rules\n"), 2;
-  int code = all_lines(f, argv[i + 1], schedule, plant, verbose);
+  if (!f) return fprintf(stderr, "usage: conform [-v] [--arms] [--schedule S] [--plant N] LIST ROOT | --rules\n"), 2;
+  int code = all_lines(f, argv[i + 1], schedule, plant, arms, verbose);
   fclose(f);
   return code;
 }

@@ -28,6 +28,7 @@ struct event {
   uint32_t kind;                 /* enum wsemu_event_kind */
   unsigned line, ptx;            /* of the spec, of the PTX; 0 = none */
   int threads;                   /* -1: any */
+  uint32_t lanes;                /* which they are, in the emulator: of one thread lane 0, the one that the language elects */
   long object, target, count, parity, amount; /* -1: has none */
   int vote;                      /* declared in an arm that data decide: which execution of it */
   bool edge;                     /* at the kernel's entry or exit: no statement stands for it */
@@ -55,6 +56,7 @@ struct subject {                 /* a kernel */
   char *text;                    /* of the spec */
   const char *ptx;
   size_t ptx_len;
+  long taken, left;              /* arms that data decide: how often the kernel took one, how often not */
 };
 
 /* subject.c */
@@ -99,7 +101,7 @@ struct finding {
   unsigned from;                 /* another line of the spec: of what has to stand between two statements, the first one's */
 };
 /* Findings into f, at most `most`; how many there are. cut: the launch died, so traces may end early. */
-int compare(const struct subject *x, const struct trace *want, const struct trace *have, bool cut, struct finding *f, int most);
+int compare(struct subject *x, const struct trace *want, const struct trace *have, bool cut, struct finding *f, int most);
 void describe_event(const struct subject *x, const struct event *e, char *out, size_t n);
 bool is_mbarrier(const struct ws_schedule *s, long at);
 

@@ -37,7 +37,7 @@ static void take(void *ctx, const struct wsemu_event *v) {
   struct sink *s = ctx;
   int group = (int)v->cta / s->ctas, rank = (int)v->cta % s->ctas;
   if (group >= s->out->ngroups || v->warp >= MOST_WARPS) return;
-  struct event e = {.kind = v->kind, .line = v->loc_line, .ptx = v->ptx_line, .threads = __builtin_popcount(v->lanes),
+  struct event e = {.kind = v->kind, .line = v->loc_line, .ptx = v->ptx_line, .threads = __builtin_popcount(v->lanes), .lanes = v->lanes,
                     .object = v->object == WSEMU_NO_OBJECT ? -1 : (long)(int32_t)v->object, .target = v->object == WSEMU_NO_OBJECT ? -1 : (long)v->target,
                     .count = v->count == WSEMU_NO_COUNT ? -1 : (long)v->count, .parity = v->kind == WSEMU_MBAR_WAIT ? (long)v->parity : -1, .amount = (long)v->amount};
   struct trace *t = &s->out->group[group];

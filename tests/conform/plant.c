@@ -248,6 +248,8 @@ int plant_all(struct ws_device *device, struct subject *x, const struct shape *s
   int k = 0;
   if (!run_kernel(device, x, x->ptx, x->ptx_len, shape, &base) || *base.fault) return printf("FAIL %s\n", base.fault), run_free(&base), 1;
   if (!declared(x, shape, 0, base.ngroups, &want)) return run_free(&base), trace_free(&want), 1;
+  struct finding first;
+  if (compare(x, &want, &base.group[0], false, &first, 1)) return printf("FAIL without a defect, too: %s\n", first.text), run_free(&base), trace_free(&want), 1;
   struct lines l = split(x->ptx, x->ptx_len);
   bool *done = calloc(l.n + 2, sizeof *done);
   if (!done) abort();
