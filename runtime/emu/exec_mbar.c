@@ -4,10 +4,11 @@
  * A wait that fails blocks its path until the phase is over (test_wait too: it may come late). It fails at last when nothing
  * else in the cluster can go on, and under the random schedule now and then. */
 #include "address.h"
+#include "tensor.h"
 
 /* in->u: bits 0 address width, 4..6 the space; in->w: enum mbar_what; in->n: MB_EXPECT .. */
 #define SPACE(in) ((enum ptx_space)((in)->u >> 4))
-enum { MB_EXPECT = 1, MB_KEEP = 2, MB_DROP = 4, MB_PARITY = 8 };
+enum { MB_EXPECT = 1, MB_KEEP = 2, MB_DROP = 4, MB_PARITY = 8, MB_RELAXED = 16 };
 
 static int at(struct who who, const uint64_t a[LANES], struct mbar_ref *ref) {
   uint32_t address;
@@ -59,6 +60,7 @@ static int arrive_one(struct who who, struct mbar_ref ref, uint64_t *state) {
 HANDLER(arrive) {
   uint64_t a[LANES], state[LANES] = {0};
   lane_addresses(w, in->o[1], in->u & A1_WIDE, in->imm, a);
+  if (!(in->n & MB_RELAXED)) ws_emu_tc_implied(w, false);
   __atomic_thread_fence(__ATOMIC_RELEASE); /* cluster scope stays on this host thread; a wider one may follow from it */
   for (uint32_t m = w->mask; m; m &= m - 1) {
     struct who who = {w, in, __builtin_ctz(m)};
@@ -113,6 +115,7 @@ HANDLER(wait) {
   }
   if (!done) w->expired = false;
   __atomic_thread_fence(__ATOMIC_ACQUIRE);
+  if (done && !(in->n & MB_RELAXED)) ws_emu_tc_implied(w, true);
   PRED(0) = (PRED(0) & ~w->mask) | done;
   return EV_NEXT;
 }
@@ -133,7 +136,7 @@ emu_fn *LEVELLED(ws_emu_resolve_mbar)(struct bind *b) {
   if (ws_emu_has(u, ".complete_tx")) return complete_tx;
   bool drop = ws_emu_has(u, ".arrive_drop");
   in->n = (uint8_t)((ws_emu_has(u, ".expect_tx") ? MB_EXPECT : 0) | (ws_emu_has(u, ".noComplete") ? MB_KEEP : 0) | (drop ? MB_DROP : 0) |
-                    (ws_emu_has(u, ".parity") ? MB_PARITY : 0));
+                    (ws_emu_has(u, ".parity") ? MB_PARITY : 0) | (ws_emu_has(u, ".relaxed") ? MB_RELAXED : 0));
   if (drop || ws_emu_has(u, ".arrive")) return arrive;
   return ws_emu_has(u, ".expect_tx") ? expect_tx : wait;
 }

@@ -64,6 +64,17 @@ static void test_spaces_and_cvta(void **state) {
   for (int i = 0; i < 64; i++) assert_int_equal(out[i], in[i] + tab[i & 3] + 5000 + 2 + 8);
 }
 
+/* "Addresses are .. truncated if the register width exceeds the state space address width" (Addresses as Operands). */
+static void test_truncated_addresses(void **state) {
+  struct rng r = {59};
+  uint64_t in[64], out[64];
+  (void)state;
+  for (int i = 0; i < 64; i++) in[i] = rng_next(&r);
+  run("", "{ .shared .align 8 .b64 s[64]; ld.global.u64 z0, [i]; mov.u64 x, s; cvta.shared.u64 x, x; mul.wide.u32 y, t, 8; add.u64 x, x, y; st.shared.u64 [x], z0;"
+      "atom.shared.add.u64 z1, [x], 1; ld.shared::cluster.u64 z2, [x]; add.u64 z1, z1, z2; st.global.u64 [o], z1; }", 64, in, out, 8);
+  for (int i = 0; i < 64; i++) assert_int_equal(out[i], 2 * in[i] + 1);
+}
+
 static void test_atomics(void **state) {
   static const char text[] =
       ".version 8.3\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 mem)\n{\n.reg .b64 p, x;\n.reg .b32 t, c, r<4>;\n.reg .f32 f;\n.reg .pred q;\n.shared .b32 s[4];\nld.param.u64 p, [mem];\n"
@@ -156,6 +167,8 @@ static void test_faults(void **state) {
   expect_fault("setp.lt.u32 p, t, 16;\n@p bar.sync 0;", WS_CUDA_ERROR_ILLEGAL_INSTRUCTION,
                "kernel 'k', line 14: '@p bar.sync 0;': CTA (0,0,0) thread (0,0,0) executes this .aligned instruction with lanes 0x0000ffff of the warp's 0xffffffff");
   expect_fault(".loc 1 1 0\nbar.sync 16;", WS_CUDA_ERROR_ILLEGAL_INSTRUCTION, "kernel 'k', line 14: 'bar.sync 16;': CTA (0,0,0) thread (0,0,0) names barrier 16: there are 0..15");
+  expect_fault("mov.u64 x, dyn; or.b64 x, x, 0x100000000;\nld.shared.u32 u, [x];", WS_CUDA_ERROR_ILLEGAL_ADDRESS,
+               "kernel 'k', line 14: 'ld.shared.u32 u, [x];': CTA (0,0,0) thread (0,0,0) reads 4 bytes at shared address @, outside of the CTA's 128 bytes [0x0, 0x80)");
 }
 
 static void test_deadlock_report(void **state) {
@@ -202,7 +215,7 @@ static void test_wide_accesses(void **state) {
 static int setup(void **state) { (void)state; emu_open(); return 0; }
 static int teardown(void **state) { (void)state; emu_close(); return 0; }
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_widths_and_vectors), cmocka_unit_test(test_wide_accesses), cmocka_unit_test(test_extension), cmocka_unit_test(test_spaces_and_cvta), cmocka_unit_test(test_atomics),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_widths_and_vectors), cmocka_unit_test(test_wide_accesses), cmocka_unit_test(test_extension), cmocka_unit_test(test_spaces_and_cvta), cmocka_unit_test(test_truncated_addresses), cmocka_unit_test(test_atomics),
                                      cmocka_unit_test(test_faults), cmocka_unit_test(test_deadlock_report), cmocka_unit_test(test_watchdog)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }
