@@ -111,7 +111,7 @@ static void transfer(struct decoder *d, struct instance *s, const struct ptx_ins
   ws_emu_bind(d, s, p, match(d, name));
 }
 
-static const char *mov_name(uint32_t bits) { return bits == 64 ? "mov.b64" : bits == 32 ? "mov.b32" : "mov.b16"; }
+static const char *mov_name(uint32_t bits) { return bits == 64 ? "mov.b64" : bits == 32 ? "mov.b32" : bits == 16 ? "mov.b16" : "mov.pred"; }
 
 /* Passes one argument or result. The variables of a call are shared with the callee (it sees the caller's storage);
  * registers are copied. `formal` belongs to callee, `actual` to caller. */
@@ -125,7 +125,7 @@ static void pass(struct decoder *d, struct instance *caller, struct instance *ca
   if (formal->kind != SYM_REG) ws_emu_decode_error(d, WS_CUDA_ERROR_NOT_SUPPORTED, "this way of passing '%s' is not supported", formal->name);
   if (formal->id == PTX_NO_REG) return; /* the callee never uses it */
   uint32_t bits = ws_emu_types[formal->type].bits;
-  if (bits < 16) ws_emu_decode_error(d, WS_CUDA_ERROR_NOT_SUPPORTED, "this way of passing '%s' is not supported", formal->name);
+  if (bits < 16 && bits != 1) ws_emu_decode_error(d, WS_CUDA_ERROR_NOT_SUPPORTED, "this way of passing '%s' is not supported", formal->name);
   /* a register of the other instance is named by its slot: bind in the callee, then exchange one operand */
   struct ptx_operand own = {.kind = OPD_REG, .reg = formal->id};
   transfer(d, callee, call, mov_name(bits), own, own);

@@ -147,6 +147,7 @@ static void test_lanes_wait_for_each_other(void **state) {
 static void test_calls(void **state) {
   static const char header[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
       ".func (.reg .u32 rv) twice(.reg .u32 a) { add.u32 rv, a, a; ret; }\n"
+      ".func (.reg .u32 v, .reg .pred above) both(.reg .u32 a, .reg .pred turn) { add.u32 v, a, 1; setp.gt.u32 above, a, 40; @turn not.pred above, above; ret; }\n"
       ".func (.param .b32 r0) sq(.param .b32 p0) { .reg .u32 a; .reg .pred p; ld.param.u32 a, [p0]; setp.gt.u32 p, a, 50; @p bra BIG; mul.lo.u32 a, a, a; st.param.b32 [r0], a; ret; BIG: mov.u32 a, 7; st.param.b32 [r0], a; ret; }\n";
   struct rng r = {19};
   uint32_t in[64], out[32];
@@ -157,6 +158,8 @@ static void test_calls(void **state) {
     uint32_t a = 2 * in[i], b = in[32 + i];
     assert_int_equal(out[i], (a > 50 ? 7 : a * a) + (b < 30 ? b * b : 0));
   }
+  run(header, "setp.lt.u32 p, %b, 50; call (%u, q), both, (%a, p); mov.u32 %d, %u; @q add.u32 %d, %d, 1000;", 32, in, out);
+  for (int i = 0; i < 32; i++) assert_int_equal(out[i], in[i] + 1 + ((in[i] > 40) != (in[32 + i] < 50) ? 1000 : 0));
 }
 
 /* Two halves of a CTA hand values through shared memory with named barriers: sync and arrive. */
