@@ -341,6 +341,9 @@ static void bind_vector(struct decoder *d, struct instance *s, struct binder *r,
   } else if (o->kind == OPD_VEC) {
     ws_emu_decode_error(d, BAD, "an instruction without .v2 or .v4 takes no vector");
   }
+  uint32_t sink = 0; /* what an element _ is as wide as: the others may be wider than the type */
+  for (int i = 0; i < n && !sink && pl->wide_ok; i++)
+    if (e[i].kind == OPD_REG) sink = width_of(s->f->regs[e[i].reg].type);
   for (int i = 0; i < n; i++) {
     uint8_t bytes;
     if (r->nx == MOST_X) ws_emu_decode_error(d, BAD, "too many vector elements");
@@ -348,6 +351,10 @@ static void bind_vector(struct decoder *d, struct instance *s, struct binder *r,
     for (int k = 0; k < i && pl->accumulators && pl->written; k++) /* the assembler drops the whole load then */
       if (e[k].kind == OPD_REG && e[i].kind == OPD_REG && e[k].reg == e[i].reg) ws_emu_decode_error(d, BAD, "a register is named twice in the result");
     r->x[r->nx++] = pl->written ? dest(d, s, &e[i], type, pl->wide_ok, &bytes) : source(d, s, &e[i], type, pl->wide_ok, &bytes);
+    if (e[i].kind == OPD_SINK && sink && sink != bytes) {
+      r->x[r->nx - 1] = ws_emu_new_slot(d, sink * 8);
+      bytes = (uint8_t)sink;
+    }
     if (i && bytes != r->b.in->w) ws_emu_decode_error(d, BAD, "the registers of a vector must have the same width");
     r->b.in->w = bytes;
   }

@@ -59,6 +59,8 @@ static const struct isa_use *match(struct decoder *d, const char *name) {
     ws_emu_decode_error(d, BAD_PTX, "this form of '%s' needs .target sm_%u", u->row->mnemonic, u->row->sm);
   if (u->row->effects & E_ARCH && !d->m->sm_suffix)
     ws_emu_decode_error(d, BAD_PTX, "'%s' needs .target sm_%ua", u->row->mnemonic, u->row->sm);
+  if (u->row->effects & E_UNSYNC && d->m->sm >= 70 && d->m->version >= 64)
+    ws_emu_decode_error(d, BAD_PTX, "'%s' without .sync is not there for targets from sm_70 on", u->row->mnemonic);
   if (u->row->effects & E_CHIP && (d->m->sm != u->row->sm || d->m->sm_suffix != 'a'))
     ws_emu_decode_error(d, BAD_PTX, "this form of '%s' exists for .target sm_%ua only", u->row->mnemonic, u->row->sm);
   d->names[at] = (struct name_cache){name, u};

@@ -144,7 +144,7 @@ size_t ws_emu_isa_list(char *out, size_t n) {
   static const struct { uint16_t bit; const char *text; } names[] = {
       {E_READ, " reads"}, {E_WRITE, " writes"}, {E_ATOMIC, " atomic"}, {E_SYNC, " synchronises"}, {E_ASYNC, " asynchronous"},
       {E_WARP, " warp-wide"}, {E_BRANCH, " branches"}, {E_END, " ends threads"}, {E_ALIGNED, " aligned"}, {E_ARCH, " architecture-specific"}, {E_PROXY, " async proxy"},
-      {E_REGISTERS, " registers"}, {E_CHIP, " one target"}};
+      {E_REGISTERS, " registers"}, {E_CHIP, " one target"}, {E_UNSYNC, " before sm_70"}};
   for (size_t i = 0; i < ws_emu_isa_rows; i++) {
     const struct isa_row *r = &ws_emu_isa[i];
     char cell[160];

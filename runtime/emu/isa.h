@@ -37,7 +37,8 @@ enum isa_effect {
   E_ARCH = 512,    /* architecture-specific: the target needs its suffix */
   E_PROXY = 1024,   /* reads shared memory through the async proxy */
   E_REGISTERS = 2048, /* changes how many registers a thread has */
-  E_CHIP = 4096 /* on that very target only: no newer one has it */
+  E_CHIP = 4096, /* on that very target only: no newer one has it */
+  E_UNSYNC = 8192 /* exchanges between whatever lanes are there: not from sm_70 and .version 6.4 on */
 };
 
 enum isa_family { FAM_CONTROL, FAM_INT, FAM_FLOAT, FAM_HALF, FAM_CMP, FAM_MOVE, FAM_CVT, FAM_MEM, FAM_ATOM, FAM_ASYNC, FAM_WARP, FAM_SYNC,

@@ -24,6 +24,7 @@ static void test_widths_and_vectors(void **state) {
       "ld.global.v4.u32 {r0, r1, r2, r3}, [i]; st.global.v4.u32 [o], {r0, r1, r2, r3};", "ld.global.nc.v2.u64 {z0, z1}, [i]; st.global.v2.b64 [o], {z0, z1};",
       "ld.v2.b64 {z0, z1}, [i]; ld.v4.b16 {h0, h1, h2, h3}, [i+8]; st.v4.b16 [o], {h0, h1, h2, h3}; st.v2.b64 [o], {z0, z1};", "ld.global.L1::no_allocate.L2::128B.v4.f32 {f0, f1, f2, f3}, [i]; st.global.cs.v4.f32 [o], {f0, f1, f2, f3};",
       "ld.global.v4.u16 {h0, h1, h2, h3}, [i]; st.global.v4.u16 [o], {h0, h1, h2, h3}; ld.global.u8 h0, [i+8]; st.global.u8 [o+8], h0; ld.global.u8 r0, [i+9]; st.global.u8 [o+9], r0; ld.global.b8 c0, [i+10]; st.global.b8 [o+10], c0; ld.global.s8 z0, [i+11]; st.global.u8 [o+11], z0; ld.volatile.global.b32 r0, [i+12]; st.volatile.global.b32 [o+12], r0;",
+      "ld.global.v4.u8 {r0, _, r1, r2}, [i]; ld.global.v2.u8 {_, r3}, [i]; st.global.v4.u8 [o], {r0, r3, r1, r2}; ld.global.v2.b64 {z0, _}, [i]; ld.global.v4.b32 {_, r1, r2, r3}, [i]; st.global.b32 [o+4], r1; st.global.v2.b32 [o+8], {r2, r3};",
       "ld.acquire.gpu.global.b64 z0, [i]; st.release.gpu.global.b64 [o], z0; ld.relaxed.sys.global.b64 z0, [i+8]; st.relaxed.cta.global.b64 [o+8], z0;",
       "ld.global.b128 w, [i]; st.global.b128 [o], w;", "ld.global.b128 w, [i]; mov.b128 {z0, z1}, w; mov.b128 w, {z0, z1}; st.global.b128 [o], w;"};
   struct rng r = {43};
