@@ -121,7 +121,7 @@ static uint64_t window_of(uint8_t space) {
 /* ---- scalar operands ---- */
 struct place { /* one operand of the pattern */
   bool written, wide_ok, optional, newer, vector, pair, accumulators;
-  char code, space; /* space of an address: s, c, g, m, or 0 for the one among the modifiers */
+  char code, space; /* space of an address: s, c, g, m, n, or 0 for the one among the modifiers */
   int n; /* {n}, or 0 */
 };
 
@@ -139,7 +139,7 @@ static const char *next_place(const char *p, struct place *pl) {
     if (*p == '|') pl->pair = true;
     if (*p == '{' && p[1] == 'D') pl->accumulators = true;
     else if (*p == '{') pl->n = p[1] - '0';
-    if (pl->code == '@' && strchr("scgm", *p)) pl->space = *p;
+    if (pl->code == '@' && strchr("scgmn", *p)) pl->space = *p;
   }
   return p;
 }
@@ -341,6 +341,9 @@ static void bind_vector(struct decoder *d, struct instance *s, struct binder *r,
   } else if (o->kind == OPD_VEC) {
     ws_emu_decode_error(d, BAD, "an instruction without .v2 or .v4 takes no vector");
   }
+  uint32_t sink = 0; /* what an element _ is as wide as: the others may be wider than the type */
+  for (int i = 0; i < n && !sink && pl->wide_ok; i++)
+    if (e[i].kind == OPD_REG) sink = width_of(s->f->regs[e[i].reg].type);
   for (int i = 0; i < n; i++) {
     uint8_t bytes;
     if (r->nx == MOST_X) ws_emu_decode_error(d, BAD, "too many vector elements");
@@ -348,6 +351,10 @@ static void bind_vector(struct decoder *d, struct instance *s, struct binder *r,
     for (int k = 0; k < i && pl->accumulators && pl->written; k++) /* the assembler drops the whole load then */
       if (e[k].kind == OPD_REG && e[i].kind == OPD_REG && e[k].reg == e[i].reg) ws_emu_decode_error(d, BAD, "a register is named twice in the result");
     r->x[r->nx++] = pl->written ? dest(d, s, &e[i], type, pl->wide_ok, &bytes) : source(d, s, &e[i], type, pl->wide_ok, &bytes);
+    if (e[i].kind == OPD_SINK && sink && sink != bytes) {
+      r->x[r->nx - 1] = ws_emu_new_slot(d, sink * 8);
+      bytes = (uint8_t)sink;
+    }
     if (i && bytes != r->b.in->w) ws_emu_decode_error(d, BAD, "the registers of a vector must have the same width");
     r->b.in->w = bytes;
   }
@@ -368,7 +375,7 @@ static void bind_int(struct decoder *d, struct binder *r, const struct ptx_opera
 static void bind_address(struct decoder *d, struct instance *s, struct binder *r, const struct ptx_operand *o, const struct place *pl, uint32_t *slot) {
   struct inst *in = r->b.in;
   int64_t third = 0;
-  uint8_t space = pl->space == 's' ? SP_SHARED : pl->space == 'c' ? SP_CLUSTER : pl->space == 'm' ? SP_TENSOR : pl->space == 'g' || r->addresses ? SP_GLOBAL : space_named(r->b.u);
+  uint8_t space = pl->space == 's' ? SP_SHARED : pl->space == 'c' ? SP_CLUSTER : pl->space == 'm' ? SP_TENSOR : pl->space == 'n' ? SP_GENERIC : pl->space == 'g' || r->addresses ? SP_GLOBAL : space_named(r->b.u);
   address(d, s, o, &r->b, r->addresses, space, slot, r->addresses == 0 ? &in->imm : r->addresses == 1 ? &in->imm2 : &third);
   if (r->addresses++ != 2) return;
   r->x[r->nx++] = (uint32_t)third;

@@ -164,6 +164,7 @@ static void release(struct cta *c, struct barrier *b) {
     struct warp *w = &c->warps[__builtin_ctz(m)];
     const struct inst *in = w->waits;
     w->state = WARP_RUN;
+    ws_emu_tc_implied(w, true);
     c->cluster->events++;
     if (!b->red) continue;
     if (in->imm == 1) { /* popc */
@@ -196,6 +197,7 @@ int ws_emu_barrier(struct warp *w, const struct inst *in, uint32_t id, uint32_t 
     return ws_emu_fault(w, in, lane, WS_CUDA_ERROR_ILLEGAL_INSTRUCTION,
                         "names %u threads at barrier %u, but this phase was opened with %u (0: all) by %s", count, id, b->expected, first);
   }
+  ws_emu_tc_implied(w, false);
   if (!b->arrived) *b = (struct barrier){.expected = count, .first = in, .all = true, .red = red != 0};
   b->arrived += LANES;
   b->popc += (uint32_t)__builtin_popcount(pred & w->mask);

@@ -59,6 +59,8 @@ static const struct isa_use *match(struct decoder *d, const char *name) {
     ws_emu_decode_error(d, BAD_PTX, "this form of '%s' needs .target sm_%u", u->row->mnemonic, u->row->sm);
   if (u->row->effects & E_ARCH && !d->m->sm_suffix)
     ws_emu_decode_error(d, BAD_PTX, "'%s' needs .target sm_%ua", u->row->mnemonic, u->row->sm);
+  if (u->row->effects & E_UNSYNC && d->m->sm >= 70 && d->m->version >= 64)
+    ws_emu_decode_error(d, BAD_PTX, "'%s' without .sync is not there for targets from sm_70 on", u->row->mnemonic);
   if (u->row->effects & E_CHIP && (d->m->sm != u->row->sm || d->m->sm_suffix != 'a'))
     ws_emu_decode_error(d, BAD_PTX, "this form of '%s' exists for .target sm_%ua only", u->row->mnemonic, u->row->sm);
   d->names[at] = (struct name_cache){name, u};
@@ -111,7 +113,7 @@ static void transfer(struct decoder *d, struct instance *s, const struct ptx_ins
   ws_emu_bind(d, s, p, match(d, name));
 }
 
-static const char *mov_name(uint32_t bits) { return bits == 64 ? "mov.b64" : bits == 32 ? "mov.b32" : "mov.b16"; }
+static const char *mov_name(uint32_t bits) { return bits == 64 ? "mov.b64" : bits == 32 ? "mov.b32" : bits == 16 ? "mov.b16" : "mov.pred"; }
 
 /* Passes one argument or result. The variables of a call are shared with the callee (it sees the caller's storage);
  * registers are copied. `formal` belongs to callee, `actual` to caller. */
@@ -125,7 +127,7 @@ static void pass(struct decoder *d, struct instance *caller, struct instance *ca
   if (formal->kind != SYM_REG) ws_emu_decode_error(d, WS_CUDA_ERROR_NOT_SUPPORTED, "this way of passing '%s' is not supported", formal->name);
   if (formal->id == PTX_NO_REG) return; /* the callee never uses it */
   uint32_t bits = ws_emu_types[formal->type].bits;
-  if (bits < 16) ws_emu_decode_error(d, WS_CUDA_ERROR_NOT_SUPPORTED, "this way of passing '%s' is not supported", formal->name);
+  if (bits < 16 && bits != 1) ws_emu_decode_error(d, WS_CUDA_ERROR_NOT_SUPPORTED, "this way of passing '%s' is not supported", formal->name);
   /* a register of the other instance is named by its slot: bind in the callee, then exchange one operand */
   struct ptx_operand own = {.kind = OPD_REG, .reg = formal->id};
   transfer(d, callee, call, mov_name(bits), own, own);
@@ -143,15 +145,41 @@ static void pass(struct decoder *d, struct instance *caller, struct instance *ca
   }
 }
 
+/* A function that the system provides: one instruction with the addresses of arguments and result, which are variables of the caller. */
+static bool system_call(struct decoder *d, struct instance *s, const struct ptx_inst *p, const struct ptx_sym *y, const struct ptx_operand *args,
+                        const struct ptx_operand *rets) {
+  static const struct { const char *name, *row; uint8_t args, rets, used; } list[] = {{"vprintf", "call vprintf", 2, 1, 2}, {"__assertfail", "call __assertfail", 5, 0, 3}};
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+    if (strcmp(y->name, list[i].name) || (args ? args->nsub : 0) != list[i].args || (rets ? rets->nsub : 0) != list[i].rets) continue;
+    struct ptx_inst *call = WS_EMU_NEW(&d->k->pool, struct ptx_inst);
+    *call = *p;
+    call->name = list[i].row;
+    call->nops = (uint8_t)(list[i].used + list[i].rets);
+    call->ops = WS_EMU_NEW_N(&d->k->pool, struct ptx_operand, call->nops);
+    for (uint16_t k = 0; k < call->nops; k++) {
+      struct ptx_operand *actual = k < list[i].used ? &args->sub[k] : &rets->sub[0];
+      if (actual->kind != OPD_SYM) ws_emu_decode_error(d, WS_CUDA_ERROR_NOT_SUPPORTED, "this way of passing arguments to '%s' is not supported", y->name);
+      call->ops[k] = (struct ptx_operand){.kind = OPD_ADDR, .sub = actual, .nsub = 1};
+    }
+    ws_emu_bind(d, s, call, match(d, call->name));
+    return true;
+  }
+  return false;
+}
+
 /* call [(results),] function [, (arguments)] [, prototype] */
 static void call(struct decoder *d, struct instance *s, const struct ptx_inst *p) {
   const struct ptx_operand *o = p->ops, *end = p->ops + p->nops, *rets = NULL, *args = NULL;
   if (o < end && o->kind == OPD_LIST) rets = o++;
   if (o == end || o->kind != OPD_SYM || !o->sym || o->sym->kind != SYM_FUNC)
     ws_emu_decode_error(d, WS_CUDA_ERROR_NOT_SUPPORTED, "indirect calls are not supported");
+  const struct ptx_sym *name = o->sym;
   struct ptx_func *f = o++->sym->func;
   if (o < end && o->kind == OPD_LIST) args = o++;
-  if (!f || !f->has_body) ws_emu_decode_error(d, WS_CUDA_ERROR_NOT_SUPPORTED, "'%s' has no body", o[-1].sym ? o[-1].sym->name : "?");
+  if (!f || !f->has_body) {
+    if (system_call(d, s, p, name, args, rets)) return;
+    ws_emu_decode_error(d, WS_CUDA_ERROR_NOT_SUPPORTED, "'%s' has no body", name->name);
+  }
   if (f->is_entry) ws_emu_decode_error(d, BAD_PTX, "an entry cannot be called");
   for (struct instance *i = s; i; i = i->parent)
     if (i->f == f) ws_emu_decode_error(d, WS_CUDA_ERROR_NOT_SUPPORTED, "recursive calls are not supported");

@@ -222,8 +222,9 @@ int ws_emu_set_option(const char *name, const char *value) {
     return 0;
   }
   if (!strcmp(name, "race")) {
-    if (strcmp(value, "on") && strcmp(value, "off")) return 1;
+    if (strcmp(value, "on") && strcmp(value, "off") && strcmp(value, "lenient")) return 1;
     o->no_race = value[1] == 'f';
+    o->lenient = *value == 'l';
     return 0;
   }
   if (!strcmp(name, "tensor")) {

@@ -215,6 +215,7 @@ static const struct emu_key keys[] = {
     {"sub.rn.f64", sub_d}, {"mul.f64", mul_d}, {"mul.rn.f64", mul_d}, {"fma.rn.f64", fma_d}, {"mad.rn.f64", fma_d}, {"div.rn.f64", div_d},
     {"rcp.rn.f64", rcp_d}, {"sqrt.rn.f64", sqrt_d}, {"rcp.approx.ftz.f64", rcp_approx_d}, {"rsqrt.approx.f64", rsqrt_d},
     {"rsqrt.approx.ftz.f64", rsqrt_approx_d}, {"add.rn.f32x2", add_2}, {"sub.rn.f32x2", sub_2}, {"mul.rn.f32x2", mul_2},
+    {"add.f32x2", add_2}, {"sub.f32x2", sub_2}, {"mul.f32x2", mul_2}, {"add.ftz.f32x2", add_2f}, {"sub.ftz.f32x2", sub_2f}, {"mul.ftz.f32x2", mul_2f},
     {"fma.rn.f32x2", fma_2}, {"add.rn.ftz.f32x2", add_2f}, {"sub.rn.ftz.f32x2", sub_2f}, {"mul.rn.ftz.f32x2", mul_2f},
     {"fma.rn.ftz.f32x2", fma_2f}, {"div.rn.f32", div_rn}, {"div.rn.ftz.f32", div_rn_f}, {"div.full.f32", div_approx},
     {"div.full.ftz.f32", div_approx_f}, {"div.approx.f32", div_approx}, {"div.approx.ftz.f32", div_approx_f}, APPROX("rcp", rcp),

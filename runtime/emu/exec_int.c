@@ -255,7 +255,8 @@ static inline uint32_t dp2a(uint32_t a, uint32_t b, uint32_t c, int u) {
 DEF3(dp4a_, uint32_t, uint32_t, uint32_t, uint32_t, dp4a(a[i], b[i], c[i], in->u))
 DEF3(dp2a_, uint32_t, uint32_t, uint32_t, uint32_t, dp2a(a[i], b[i], c[i], in->u))
 
-/* ---- carry: bit i of the condition code's mask is lane i's CC.CF. in->u: 1 reads it, 2 writes it ---- */
+/* ---- carry: bit i of the condition code's mask is lane i's CC.CF. in->u: 1 reads it, 2 writes it. A subtraction is an addition of the
+ * complement, as the assembler has it: its CC.CF is set where nothing is borrowed, which shows where addc follows sub.cc ---- */
 static void set_carry(struct warp *w, int i, unsigned cf) {
   uint32_t *cc = ws_emu_slot(w, w->cta->k->carry);
   *cc = (*cc & ~(1u << i)) | (uint32_t)cf << i;
@@ -272,13 +273,13 @@ static void set_carry(struct warp *w, int i, unsigned cf) {
     }                                                                                                                 \
     return EV_NEXT;                                                                                                   \
   }                                                                                                                   \
-  HANDLER(subc_##N) { /* the borrow */                                                                                \
+  HANDLER(subc_##N) {                                                                                                 \
     uint##N##_t *d = SLOT(uint##N##_t, 0); const uint##N##_t *a = SLOT(uint##N##_t, 1), *b = SLOT(uint##N##_t, 2);    \
     for (uint32_t m = w->mask; m; m &= m - 1) {                                                                       \
       int i = __builtin_ctz(m);                                                                                       \
-      W2 r = (W2)a[i] - b[i] - CARRY_IN(i);                                                                           \
+      W2 r = (W2)a[i] - b[i] - (in->u & 1 && !CARRY_IN(i));                                                           \
       d[i] = (uint##N##_t)r;                                                                                          \
-      if (in->u & 2) set_carry(w, i, (unsigned)(r >> N) & 1);                                                         \
+      if (in->u & 2) set_carry(w, i, ~(unsigned)(r >> N) & 1);                                                        \
     }                                                                                                                 \
     return EV_NEXT;                                                                                                   \
   }                                                                                                                   \

@@ -4,6 +4,7 @@
  * A wait that fails blocks its path until the phase is over (test_wait too: it may come late). It fails at last when nothing
  * else in the cluster can go on, and under the random schedule now and then. */
 #include "address.h"
+#include "tensor.h"
 #include "trace.h"
 
 /* in->u: bits 0 address width, 4..6 the space; in->w: enum mbar_what; in->n: MB_EXPECT .. */
@@ -89,6 +90,7 @@ HANDLER(arrive) {
   struct trace_arrivals t = {.n = 0};
   bool good = true;
   lane_addresses(w, in->o[1], in->u & A1_WIDE, in->imm, a);
+  if (!(in->n & MB_RELAXED)) ws_emu_tc_implied(w, false);
   __atomic_thread_fence(__ATOMIC_RELEASE); /* cluster scope stays on this host thread; a wider one may follow from it */
   for (uint32_t m = w->mask; m && good; m &= m - 1) {
     struct who who = {w, in, __builtin_ctz(m)};
@@ -162,6 +164,7 @@ HANDLER(wait) {
   }
   if (!done) w->expired = false;
   __atomic_thread_fence(__ATOMIC_ACQUIRE);
+  if (done && !(in->n & MB_RELAXED)) ws_emu_tc_implied(w, true);
   PRED(0) = (PRED(0) & ~w->mask) | done;
   if (done && ws_emu_traced(w)) told(w, in, WSEMU_MBAR_WAIT, bars, done);
   return EV_NEXT;

@@ -5,8 +5,10 @@
 
 enum { NOT_EXECUTING = 0x7fc0dead }; /* what a shuffle reads from a lane that does not take part: undefined in the ISA */
 
-/* The member mask in o[slot], the same in every executing lane; gathers those lanes. */
+/* The member mask in o[slot], the same in every executing lane; gathers those lanes. Forms without .sync have none: the lanes that
+ * happen to execute together take part. */
 static int members(struct warp *w, const struct inst *in, int slot) {
+  if (in->o[slot] == NO_SLOT) return EV_NEXT;
   const uint32_t *r = SLOT(uint32_t, slot);
   uint32_t mask = r[__builtin_ctz(w->mask)];
   if (w->mask == ALL_LANES && mask == ALL_LANES) return EV_NEXT;

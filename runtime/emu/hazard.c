@@ -1,5 +1,6 @@
 /* Registers of wgmma and tcgen05.ld in flight (hazard.h). */
 #include "hazard.h"
+#include "tensor.h"
 #include "warpgroup.h"
 #include "../src/cuda_abi.h"
 #include <stdlib.h>
@@ -70,16 +71,33 @@ static int no_memory(struct warp *w, const struct inst *in) {
   return ws_emu_fault(w, in, __builtin_ctz(w->mask), WS_CUDA_ERROR_OUT_OF_MEMORY, "has no host memory left for its registers in flight");
 }
 
+/* "For tcgen05.ld, an intra-thread ordering through true register dependency will be respected" (Register dependencies, same thread):
+ * a register that is read has the data. That implies no other order, and with option "race" = "on" a program is held to
+ * tcgen05.wait::ld; "lenient" takes such a read for a wait, as CUTLASS and others do, and "off" a write, too. */
+static void take_loads(struct warp *w, const struct inst *in, struct flight *f, bool written_too) {
+  const struct kernel *k = w->cta->k;
+  uint32_t pc = (uint32_t)(in - k->code);
+  for (uint32_t i = k->touch_at[pc]; i < k->touch_at[pc + 1]; i++) {
+    const struct reg_state *r = &f->r[k->touches[i] >> 1 >> UNIT];
+    if (r->in != IN_LD || (k->touches[i] & 1 && !written_too)) continue;
+    const struct inst *ld = &k->code[r->used_by];
+    ws_emu_tc_take(w, ld);
+    ws_emu_ld_leave(w, ld);
+  }
+}
+
 int ws_emu_wg_touch(struct warp *w, const struct inst *in) {
   const struct kernel *k = w->cta->k;
+  const struct emu_options *options = &w->cta->grid->l->options;
   struct flight *f = flight_of(w);
   uint32_t pc = (uint32_t)(in - k->code);
   if (!f) return no_memory(w, in);
+  if (options->no_race || options->lenient) take_loads(w, in, f, options->no_race);
   for (uint32_t i = k->touch_at[pc]; i < k->touch_at[pc + 1]; i++) {
     struct reg_state *r = &f->r[k->touches[i] >> 1 >> UNIT];
     bool written = k->touches[i] & 1;
     if (r->in == IN_D) return hazard(w, in, r->used_by, written ? "writes" : "reads", "an accumulator that no wgmma.wait_group has waited for");
-    if (r->in == IN_LD && !w->cta->grid->l->options.no_race)
+    if (r->in == IN_LD)
       return hazard(w, in, r->used_by, written ? "writes" : "reads", "a register of a load that no tcgen05.wait::ld has waited for");
     if (r->in == IN_A && written) return hazard(w, in, r->used_by, "writes", "a register of A that no wgmma.wait_group has waited for");
     r->touched_by = pc;

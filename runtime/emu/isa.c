@@ -102,13 +102,8 @@ static bool match_any_order(const struct isa_row *row, const char *mods, struct 
   return !left;
 }
 
-/* Where the order of modifiers of several kinds cannot be mistaken: not .row.col of mma. */
-static bool any_order(const struct isa_row *row) {
-  switch (row->family) {
-    case FAM_MEM: case FAM_ATOM: case FAM_ASYNC: case FAM_MBAR: case FAM_CLUSTER: case FAM_BULK: case FAM_TENSOR: case FAM_TCMMA: return true;
-    default: return false;
-  }
-}
+/* Where no two places of a row offer the same modifier: not .row and .col of products. */
+static bool any_order(const struct isa_row *row) { return row->family != FAM_MATRIX && row->family != FAM_WGMMA; }
 
 bool ws_emu_isa_match(const char *name, struct isa_use *u, char *why, size_t n) {
   size_t len = strcspn(name, ".");
@@ -149,7 +144,7 @@ size_t ws_emu_isa_list(char *out, size_t n) {
   static const struct { uint16_t bit; const char *text; } names[] = {
       {E_READ, " reads"}, {E_WRITE, " writes"}, {E_ATOMIC, " atomic"}, {E_SYNC, " synchronises"}, {E_ASYNC, " asynchronous"},
       {E_WARP, " warp-wide"}, {E_BRANCH, " branches"}, {E_END, " ends threads"}, {E_ALIGNED, " aligned"}, {E_ARCH, " architecture-specific"}, {E_PROXY, " async proxy"},
-      {E_REGISTERS, " registers"}, {E_CHIP, " one target"}};
+      {E_REGISTERS, " registers"}, {E_CHIP, " one target"}, {E_UNSYNC, " before sm_70"}};
   for (size_t i = 0; i < ws_emu_isa_rows; i++) {
     const struct isa_row *r = &ws_emu_isa[i];
     char cell[160];

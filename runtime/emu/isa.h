@@ -13,7 +13,7 @@
  *   p  predicate              W     twice the width of type 0                       #  an integer constant
  *   _  must be _              i     a small constant, packed into imm                A  wgmma's A: a descriptor or {4}
  *   t  the generic address of a tensor map, and coordinates
- *   @  an address: @s @c @g @m in shared::cta, shared::cluster, global, tensor memory, else in the space among the modifiers
+ *   @  an address: @s @c @g @m @n in shared::cta, shared::cluster, global, tensor memory, generic, else in the space among the modifiers
  *   D     tcgen05's A: a descriptor (the first of two slots) or an address in tensor memory (the second)
  *   L     label   F  function   (  argument list          T  target list
  *   w  any register at least as wide as the type (PTX ISA "Operand Size Exceeding Instruction-Type Size")
@@ -37,7 +37,8 @@ enum isa_effect {
   E_ARCH = 512,    /* architecture-specific: the target needs its suffix */
   E_PROXY = 1024,   /* reads shared memory through the async proxy */
   E_REGISTERS = 2048, /* changes how many registers a thread has */
-  E_CHIP = 4096 /* on that very target only: no newer one has it */
+  E_CHIP = 4096, /* on that very target only: no newer one has it */
+  E_UNSYNC = 8192 /* exchanges between whatever lanes are there: not from sm_70 and .version 6.4 on */
 };
 
 enum isa_family { FAM_CONTROL, FAM_INT, FAM_FLOAT, FAM_HALF, FAM_CMP, FAM_MOVE, FAM_CVT, FAM_MEM, FAM_ATOM, FAM_ASYNC, FAM_WARP, FAM_SYNC,

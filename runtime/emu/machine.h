@@ -184,6 +184,7 @@ struct emu_options {
   uint8_t schedule;
   uint8_t uninitialised; /* enum emu_uninitialised, for kernels yet to be decoded */
   bool no_race;         /* does not look for races */
+  bool lenient;         /* takes what published kernels rely on for tensor memory: tensor_race.c */
   bool tensor_any;      /* operations on tensor memory keep no order but that of pipelined pairs */
   uint8_t device;       /* enum emu_device */
   uint64_t seed;

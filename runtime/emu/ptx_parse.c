@@ -285,7 +285,7 @@ static void function(struct parser *ps, bool is_entry, bool is_extern, bool visi
     y->func = f;
     ws_emu_body(ps);
   } else {
-    ws_emu_expect(ps, ";");
+    if (!ws_emu_accept(ps, ";") && ps->t.kind != TK_DIRECTIVE) ws_emu_expect(ps, ";"); /* compilers before CUDA 5 left it out before a directive */
     if (!y->func) y->func = f;
   }
   ws_emu_close_scope(ps);

@@ -154,7 +154,7 @@ static int idle_columns(struct who who, struct cta *c, uint32_t at, uint32_t n, 
   for (uint32_t i = 0; i < c->nwarps; i++)
     for (const struct tc_move *m = c->warps[i].moves; m; m = m->next) {
       if (m->column >= at + n || at >= m->column + m->columns) continue;
-      if (!m->store && options(c->cluster)->no_race) continue; /* harmless but for the rule */
+      if (options(c->cluster)->no_race) continue; /* harmless but for the rule */
       ws_emu_where(c->k, m->in, where, sizeof where);
       return BAD(who, "%s columns that warp %u accesses without a tcgen05.wait::%s since, %s", what, i, m->store ? "st" : "ld", where);
     }
@@ -318,6 +318,20 @@ int ws_emu_tc_move(struct warp *w, struct tc_move *m) {
   m->next = NULL;
   *at = m;
   return ev;
+}
+
+void ws_emu_tc_take(struct warp *w, const struct inst *in) {
+  for (struct tc_move **at = &w->moves; *at;) {
+    struct tc_move *m = *at;
+    if (m->in != in || m->store) {
+      at = &m->next;
+      continue;
+    }
+    if (!m->done) m->run(w, m);
+    ws_emu_tc_moved(w, m);
+    *at = m->next;
+    free(m);
+  }
 }
 
 int ws_emu_tc_wait(struct warp *w, bool store) {

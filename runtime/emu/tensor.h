@@ -78,6 +78,7 @@ int ws_emu_tc_check(struct who who, struct cta *c, uint32_t address, uint32_t n,
 int ws_emu_tc_issue(const struct tc_op *like);
 int ws_emu_tc_commit(const struct tc_op *like); /* .mbar and .targets are checked */
 /* Issues a move: takes it over. */
+void ws_emu_tc_take(struct warp *w, const struct inst *in);         /* as if that load had been waited for */
 int ws_emu_tc_move(struct warp *w, struct tc_move *m);
 int ws_emu_tc_wait(struct warp *w, bool store);
 int ws_emu_tc_alloc(struct warp *w, const struct inst *in, uint32_t shared_offset, uint32_t columns, bool pair);
@@ -85,6 +86,7 @@ int ws_emu_tc_dealloc(struct warp *w, const struct inst *in, uint32_t address, u
 int ws_emu_tc_relinquish(struct warp *w, const struct inst *in);
 
 /* tensor_race.c: accesses that nothing orders, found when they happen. EV_NEXT or EV_FAULT. Option "race" = "off" drops this. */
+void ws_emu_tc_implied(struct warp *w, bool after);                /* the warp acquires (after) or releases */
 int ws_emu_tc_race_move(struct warp *w, const struct tc_move *m);  /* a move is issued */
 void ws_emu_tc_moved(struct warp *w, const struct tc_move *m);     /* it is waited for */
 int ws_emu_tc_race_op(const struct tc_op *op, struct cta *c);      /* an operation is issued that uses the CTA's tensor memory */

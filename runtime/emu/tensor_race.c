@@ -25,6 +25,12 @@ static int accuse(struct who who, const struct cta *c, uint32_t pc, const char *
 }
 static uint32_t pc_of(const struct cta *c, const struct inst *in) { return (uint32_t)(in - c->k->code); }
 
+/* Option "race" = "lenient": what acquires or releases fences tensor memory, too, as CUTLASS takes it. The ISA's patterns have relaxed
+ * accesses to mbarriers between the two fences, and its text asks for the fences without distinction. */
+void ws_emu_tc_implied(struct warp *w, bool after) {
+  if (w->cta->grid->l->options.lenient) ws_emu_tc_fence(w, after);
+}
+
 void ws_emu_tc_fence(struct warp *w, bool after) { *(after ? &w->tc_after : &w->tc_before) = tick(w->cta); }
 
 /* ---- a warp's load or store ---- */

@@ -50,13 +50,15 @@ const char *ws_emu_tmap_invalid(const struct tmap *m) {
 
 /* ---- 128 bytes: of our own making, as nobody else may read them ---- */
 struct packed {
-  uint64_t mark, address;
+  uint64_t mark;
+  uint64_t zero; /* programs clear bit 21 of this word in maps of small tensors, for the sake of NVIDIA drivers up to 13.1 */
+  uint64_t address;
   uint64_t stride[TMAP_RANK - 1];
   uint32_t last[TMAP_RANK]; /* extents, less 1 */
   uint8_t box[TMAP_RANK];   /* less 1 */
   uint8_t step[TMAP_RANK];
   uint8_t type, rank, interleave, swizzle, l2, fill;
-  uint8_t spare[30];
+  uint8_t spare[22];
   uint32_t sum;
 };
 _Static_assert(offsetof(struct packed, sum) == 116 && sizeof(struct packed) <= TMAP_BYTES, "a tensor map");

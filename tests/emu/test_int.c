@@ -101,6 +101,8 @@ WANT(gt_u16, ux(a, 16) > ux(b, 16)) WANT(ne_b16, ux(a, 16) != ux(b, 16)) WANT(eq
 WANT(boolean, (((sx(a, 32) < sx(b, 32)) != (sx(c, 32) > 0)) | (!(sx(a, 32) < sx(b, 32)) != (sx(c, 32) > 0)) << 1))
 WANT(set_u32, sx(a, 32) > sx(b, 32) ? 0xffffffff : 0) WANT(set_f32, ux(a, 32) > ux(b, 32) ? 0x3f800000 : 0) WANT(slct, sx(c, 32) >= 0 ? a : b)
 WANT(addcarry, ((ux(a, 64) + ux(b, 64)) >> 64) + c)
+WANT(subcarry, (uint64_t)(ux(c, 64) + (ux(a, 64) >= ux(b, 64))))
+WANT(addborrow, (uint64_t)(ux(c, 64) - ((ux(a, 64) + ux(b, 64)) >> 64 == 0)))
 WANT(subborrow, (uint64_t)(ux(c, 64) - (ux(a, 64) < ux(b, 64))))
 WANT(mulfull, (uint64_t)((unsigned __int128)ux(a, 32) * (unsigned __int128)ux(b, 32) + (unsigned __int128)c))
 
@@ -147,6 +149,7 @@ static const struct isa_case cases[] = {
     I("mul24", "mul24.hi.s32 %d, %a, %b;", "s32 s32 s32", mul24hi), I("dp4a", "dp4a.u32.s32 %d, %a, %b, %c;", "s32 u32 s32 s32", dp4a_us),
     I("dp4a", "dp4a.s32.s32 %d, %a, %b, %c;", "s32 s32 s32 s32", dp4a_ss),
     E("addc", "add.cc.u64 x, %a, %b; addc.u64 %d, %c, 0;", "u64 u64 u64 u64", addcarry), E("subc", "sub.cc.u64 x, %a, %b; subc.u64 %d, %c, 0;", "u64 u64 u64 u64", subborrow),
+    E("sub.cc", "sub.cc.u64 x, %a, %b; addc.u64 %d, %c, 0;", "u64 u64 u64 u64", subcarry), E("add.cc", "add.cc.u64 x, %a, %b; subc.u64 %d, %c, 0;", "u64 u64 u64 u64", addborrow),
     E("madc", "mov.b64 {t, u}, %c; mad.lo.cc.u32 t, %a, %b, t; madc.hi.u32 u, %a, %b, u; mov.b64 %d, {t, u};", "u64 u32 u32 u64", mulfull),
     L("and", "and.b64 %d, %a, %b;", "b64 b64 b64", and64), L("or", "or.b16 %d, %a, %b;", "b16 b16 b16", or16), L("xor", "xor.b32 %d, %a, %b;", "b32 b32 b32", xor32),
     L("not", "not.b32 %d, %a;", "b32 b32", not32), L("cnot", "cnot.b64 %d, %a;", "b64 b64", cnot64), L("shl", SHIFT("31") "shl.b16 %d, %a, %b;", "b16 b16 u32", shl16),

@@ -24,6 +24,7 @@ static void test_widths_and_vectors(void **state) {
       "ld.global.v4.u32 {r0, r1, r2, r3}, [i]; st.global.v4.u32 [o], {r0, r1, r2, r3};", "ld.global.nc.v2.u64 {z0, z1}, [i]; st.global.v2.b64 [o], {z0, z1};",
       "ld.v2.b64 {z0, z1}, [i]; ld.v4.b16 {h0, h1, h2, h3}, [i+8]; st.v4.b16 [o], {h0, h1, h2, h3}; st.v2.b64 [o], {z0, z1};", "ld.global.L1::no_allocate.L2::128B.v4.f32 {f0, f1, f2, f3}, [i]; st.global.cs.v4.f32 [o], {f0, f1, f2, f3};",
       "ld.global.v4.u16 {h0, h1, h2, h3}, [i]; st.global.v4.u16 [o], {h0, h1, h2, h3}; ld.global.u8 h0, [i+8]; st.global.u8 [o+8], h0; ld.global.u8 r0, [i+9]; st.global.u8 [o+9], r0; ld.global.b8 c0, [i+10]; st.global.b8 [o+10], c0; ld.global.s8 z0, [i+11]; st.global.u8 [o+11], z0; ld.volatile.global.b32 r0, [i+12]; st.volatile.global.b32 [o+12], r0;",
+      "ld.global.v4.u8 {r0, _, r1, r2}, [i]; ld.global.v2.u8 {_, r3}, [i]; st.global.v4.u8 [o], {r0, r3, r1, r2}; ld.global.v2.b64 {z0, _}, [i]; ld.global.v4.b32 {_, r1, r2, r3}, [i]; st.global.b32 [o+4], r1; st.global.v2.b32 [o+8], {r2, r3};",
       "ld.acquire.gpu.global.b64 z0, [i]; st.release.gpu.global.b64 [o], z0; ld.relaxed.sys.global.b64 z0, [i+8]; st.relaxed.cta.global.b64 [o+8], z0;",
       "ld.global.b128 w, [i]; st.global.b128 [o], w;", "ld.global.b128 w, [i]; mov.b128 {z0, z1}, w; mov.b128 w, {z0, z1}; st.global.b128 [o], w;"};
   struct rng r = {43};
@@ -62,6 +63,17 @@ static void test_spaces_and_cvta(void **state) {
       "ld.global.f32 f0, [fv+4]; cvt.rzi.u64.f32 y, f0; add.u64 z3, z3, y; ld.global.u64 x, [pt]; mov.u64 y, g; sub.u64 x, x, y; add.u64 z3, z3, x; st.global.u64 [o], z3; }", 64, in, out, 8);
   static const uint32_t tab[] = {10, 32, 24, 5};
   for (int i = 0; i < 64; i++) assert_int_equal(out[i], in[i] + tab[i & 3] + 5000 + 2 + 8);
+}
+
+/* "Addresses are .. truncated if the register width exceeds the state space address width" (Addresses as Operands). */
+static void test_truncated_addresses(void **state) {
+  struct rng r = {59};
+  uint64_t in[64], out[64];
+  (void)state;
+  for (int i = 0; i < 64; i++) in[i] = rng_next(&r);
+  run("", "{ .shared .align 8 .b64 s[64]; ld.global.u64 z0, [i]; mov.u64 x, s; cvta.shared.u64 x, x; mul.wide.u32 y, t, 8; add.u64 x, x, y; st.shared.u64 [x], z0;"
+      "atom.shared.add.u64 z1, [x], 1; ld.shared::cluster.u64 z2, [x]; add.u64 z1, z1, z2; st.global.u64 [o], z1; }", 64, in, out, 8);
+  for (int i = 0; i < 64; i++) assert_int_equal(out[i], 2 * in[i] + 1);
 }
 
 static void test_atomics(void **state) {
@@ -156,6 +168,8 @@ static void test_faults(void **state) {
   expect_fault("setp.lt.u32 p, t, 16;\n@p bar.sync 0;", WS_CUDA_ERROR_ILLEGAL_INSTRUCTION,
                "kernel 'k', line 14: '@p bar.sync 0;': CTA (0,0,0) thread (0,0,0) executes this .aligned instruction with lanes 0x0000ffff of the warp's 0xffffffff");
   expect_fault(".loc 1 1 0\nbar.sync 16;", WS_CUDA_ERROR_ILLEGAL_INSTRUCTION, "kernel 'k', line 14: 'bar.sync 16;': CTA (0,0,0) thread (0,0,0) names barrier 16: there are 0..15");
+  expect_fault("mov.u64 x, dyn; or.b64 x, x, 0x100000000;\nld.shared.u32 u, [x];", WS_CUDA_ERROR_ILLEGAL_ADDRESS,
+               "kernel 'k', line 14: 'ld.shared.u32 u, [x];': CTA (0,0,0) thread (0,0,0) reads 4 bytes at shared address @, outside of the CTA's 128 bytes [0x0, 0x80)");
 }
 
 static void test_deadlock_report(void **state) {
@@ -202,7 +216,7 @@ static void test_wide_accesses(void **state) {
 static int setup(void **state) { (void)state; emu_open(); return 0; }
 static int teardown(void **state) { (void)state; emu_close(); return 0; }
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_widths_and_vectors), cmocka_unit_test(test_wide_accesses), cmocka_unit_test(test_extension), cmocka_unit_test(test_spaces_and_cvta), cmocka_unit_test(test_atomics),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_widths_and_vectors), cmocka_unit_test(test_wide_accesses), cmocka_unit_test(test_extension), cmocka_unit_test(test_spaces_and_cvta), cmocka_unit_test(test_truncated_addresses), cmocka_unit_test(test_atomics),
                                      cmocka_unit_test(test_faults), cmocka_unit_test(test_deadlock_report), cmocka_unit_test(test_watchdog)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -35,6 +35,7 @@ static const struct isa_case cases[] = {
     F("max", "max.ftz.NaN.f32 %d, %a, %b, %c;", F4, max3_nan), M("add", "add.f32.bf16 %d, %a, %b;", "f32 bf16 f32", add_b), M("sub", "sub.rn.f32.f16 %d, %a, %b;", "f32 f16 f32", sub_h),
     M("fma", "fma.rn.f32.f16 %d, %a, %b, %c;", "f32 f16 f16 f32", fma_h), M("fma", "fma.rn.sat.f32.bf16 %d, %a, %b, %c;", "f32 bf16 bf16 f32", fma_b),
     F("add", "add.rn.f32x2 %d, %a, %b;", "b64 b64 b64", add2), F("mul", "mul.rn.f32x2 %d, %a, %b;", "b64 b64 b64", mul2),
+    F("add", "add.f32x2 %d, %a, %b;", "b64 b64 b64", add2), F("mul", "mul.f32x2 %d, %a, %b;", "b64 b64 b64", mul2), F("sub", "sub.ftz.f32x2 %d, %a, %b;", "b64 b64 b64", sub2_ftz),
     F("fma", "fma.rn.f32x2 %d, %a, %b, %c;", "b64 b64 b64 b64", fma2), F("sub", "sub.rn.ftz.f32x2 %d, %a, %b;", "b64 b64 b64", sub2_ftz),
     {"Parallel Synchronization and Communication Instructions: redux.sync", "mov.b32 %d, %a; redux.sync.max.f32 %a, %b, -1; redux.sync.min.f32 t, %b, -1; setp.le.f32 p, %b, %a; setp.ge.f32 q, %b, t;"
      "setp.nan.f32 r, %b, %b; or.pred p, p, r; or.pred q, q, r; and.pred p, p, q; @!p mov.b32 %d, 0xdead;", "b32 b32 b32", NULL, EXACT, SM100}};

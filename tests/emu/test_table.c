@@ -35,7 +35,7 @@ static void test_rows(void **state) {
     assert_string_equal(u.row->mnemonic, r->mnemonic);
     assert_true(u.row <= r);
     assert_true(r->family < FAM_COUNT && r->ptx >= 10 && r->sm >= 10 && strlen(r->section) > 5);
-    assert_true(strspn(r->operands, " =0123bhqpW#@LFT(wCMS{}*|?+48scgm_AiDt") == strlen(r->operands));
+    assert_true(strspn(r->operands, " =0123bhqpW#@LFT(wCMS{}*|?+48scgmn_AiDt") == strlen(r->operands));
   }
 }
 
@@ -58,7 +58,7 @@ static void test_order(void **state) {
       {"cp.async.bulk.tensor.2d.cta_group::1.shared::cluster.global.mbarrier::complete_tx::bytes",
        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.cta_group::1"},
       {"tcgen05.commit.mbarrier::arrive::one.cta_group::1.shared::cluster.b64", "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64"},
-      {"ld.v4.global.u32", "ld.global.v4.u32"}};
+      {"ld.v4.global.u32", "ld.global.v4.u32"}, {"div.ftz.rn.f32", "div.rn.ftz.f32"}, {"setp.and.lt.s32", "setp.lt.and.s32"}};
   static const char *const bad[] = {"cp.bulk.async.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes", "cp.async.bulk.global.shared::cluster.mbarrier::complete_tx::bytes",
                                     "ld.v4.global.u32.u32", "mma.sync.aligned.m16n8k16.col.row.f32.f16.f16.f32", "cvt.f32.rn.f16.f16"};
   struct isa_use u;

@@ -144,9 +144,30 @@ static void test_lanes_wait_for_each_other(void **state) {
   for (int i = 0; i < 32; i++) assert_int_equal(out[i], i == 31 ? 2 : 1);
 }
 
+/* Without .sync the lanes that are there take part; a target before sm_70, or a version before 6.4. */
+static void test_unsynchronised(void **state) {
+  static const char old[] = ".version 6.0\n.target sm_60\n.address_size 64\n", newer[] = ".version 6.4\n.target sm_70\n.address_size 64\n.visible .entry k()\n{\n.reg .b32 d;\n.reg .pred p;\nsetp.eq.u32 p, 1, 1;\nvote.ballot.b32 d, p;\nret;\n}\n";
+  struct rng r = {61};
+  uint32_t in[128], out[64];
+  (void)state;
+  fill(&r, in, 64);
+  run(old, "and.b32 %u, %t, 31; setp.ge.u32 p, %u, 20; @p bra E; setp.lt.s32 q, %a, 0; vote.ballot.b32 %d, q; vote.any.pred p, q; @p add.u32 %d, %d, 0x1000000; vote.all.pred p, !q; @p add.u32 %d, %d, 0x2000000;"
+           "shfl.down.b32 %v, %b, 3, 0x1f; setp.lt.u32 p, %u, 17; @p xor.b32 %d, %d, %v; E:", 64, in, out);
+  for (int i = 0; i < 64; i++) {
+    uint32_t votes = 0, want = 0;
+    for (int k = 0; k < 20; k++) votes |= (in[i / 32 * 32 + k] >> 31) << k;
+    if (i % 32 < 20) want = votes + (votes ? 0x1000000 : 0x2000000);
+    if (i % 32 < 17) want ^= in[64 + i + 3];
+    assert_int_equal(out[i], want);
+  }
+  assert_int_equal(emu_run_text(newer, 32, 0, NULL, 0), WS_CUDA_ERROR_INVALID_PTX);
+  assert_non_null(strstr(emu_message(), "without .sync"));
+}
+
 static void test_calls(void **state) {
   static const char header[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
       ".func (.reg .u32 rv) twice(.reg .u32 a) { add.u32 rv, a, a; ret; }\n"
+      ".func (.reg .u32 v, .reg .pred above) both(.reg .u32 a, .reg .pred turn) { add.u32 v, a, 1; setp.gt.u32 above, a, 40; @turn not.pred above, above; ret; }\n"
       ".func (.param .b32 r0) sq(.param .b32 p0) { .reg .u32 a; .reg .pred p; ld.param.u32 a, [p0]; setp.gt.u32 p, a, 50; @p bra BIG; mul.lo.u32 a, a, a; st.param.b32 [r0], a; ret; BIG: mov.u32 a, 7; st.param.b32 [r0], a; ret; }\n";
   struct rng r = {19};
   uint32_t in[64], out[32];
@@ -157,6 +178,8 @@ static void test_calls(void **state) {
     uint32_t a = 2 * in[i], b = in[32 + i];
     assert_int_equal(out[i], (a > 50 ? 7 : a * a) + (b < 30 ? b * b : 0));
   }
+  run(header, "setp.lt.u32 p, %b, 50; call (%u, q), both, (%a, p); mov.u32 %d, %u; @q add.u32 %d, %d, 1000;", 32, in, out);
+  for (int i = 0; i < 32; i++) assert_int_equal(out[i], in[i] + 1 + ((in[i] > 40) != (in[32 + i] < 50) ? 1000 : 0));
 }
 
 /* Two halves of a CTA hand values through shared memory with named barriers: sync and arrive. */
@@ -186,7 +209,7 @@ static int teardown(void **state) { (void)state; emu_close(); return 0; }
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_shfl), cmocka_unit_test(test_vote_match_redux), cmocka_unit_test(test_elect_and_activemask), cmocka_unit_test(test_divergent_loop),
-      cmocka_unit_test(test_nested_and_exit), cmocka_unit_test(test_brx_idx), cmocka_unit_test(test_lanes_wait_for_each_other), cmocka_unit_test(test_calls),
+      cmocka_unit_test(test_nested_and_exit), cmocka_unit_test(test_brx_idx), cmocka_unit_test(test_lanes_wait_for_each_other), cmocka_unit_test(test_unsynchronised), cmocka_unit_test(test_calls),
       cmocka_unit_test(test_named_barriers), cmocka_unit_test(test_barrier_reductions)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }
