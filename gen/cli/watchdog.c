@@ -38,14 +38,16 @@ static const char *find_statement(const char *ptx, int line, const char **role) 
 
 /* "k: full", and the number of the mbarrier under that name: a slot, or an element's. */
 static const char *find_barrier(const char *ptx, int at, int *number) {
-  char mark[96];
-  snprintf(mark, sizeof mark, "    mbarrier.init.shared::cta.b64 [%%smem+%d],", at);
+  char mark[64]; /* behind the instruction, whose form depends on the target */
+  snprintf(mark, sizeof mark, ".b64 [%%smem+%d],", at);
   const char *name = NULL;
   *number = -1;
   for (const char *s = strstr(ptx, "\n{\n"); s && *s; s += strcspn(s, "\n"), s += *s == '\n') {
     if (!strncmp(s, "    // ", 7)) name = s + 7, *number = -1;
-    if (!strncmp(s, "    mbarrier.init.", 18)) ++*number;
-    if (!strncmp(s, mark, strlen(mark))) return name;
+    if (strncmp(s, "    mbarrier.init.", 18)) continue;
+    ++*number;
+    const char *found = strstr(s, mark);
+    if (found && found < s + strcspn(s, "\n")) return name;
   }
   return NULL;
 }

@@ -26,7 +26,7 @@ static void report(struct lower *l, const struct ws_act *a, struct bar_ref b, co
 static void watched(struct lower *l, const struct ws_act *a, struct bar_ref b, const char *phase, const char *p) {
   const char *again = ws_ptx_label(&l->px, "watch"), *loop = ws_ptx_label(&l->px, "wait"), *done = ws_ptx_label(&l->px, "waited");
   const char *limit = ws_lower_int(l, (long)(l->s->watchdog * 1e9));
-  OP(l, "mbarrier_wait_watched", again, ws_lower_temp(l, WS_REG_B64), loop, p, b.reg, ws_lower_int(l, b.imm), phase, done, ws_lower_temp(l, WS_REG_B64), limit);
+  OP(l, ws_barrier_form(l, "mbarrier_wait_watched"), again, ws_lower_temp(l, WS_REG_B64), loop, p, b.reg, ws_lower_int(l, b.imm), phase, done, ws_lower_temp(l, WS_REG_B64), limit);
   report(l, a, b, phase, again);
   OP(l, "label", done);
 }

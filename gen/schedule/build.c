@@ -98,6 +98,8 @@ struct ws_schedule *ws_schedule_build(const struct ws_document *doc, const struc
   ws_pass_types(s);
   if (d->errors > before) return NULL;
   ws_pass_counts(s);
+  if (s->watchdog > 0 && !s->mbarriers)
+    ws_error(d, (struct ws_pos){0, 0, 0}, "define", "-D watchdog=%g: it watches the waits at mbarriers, and this schedule for %s has none", s->watchdog, s->target);
   ws_pass_bytes(s);
   ws_pass_zero(s);
   ws_pass_groups(s);

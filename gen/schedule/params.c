@@ -298,7 +298,7 @@ static bool evaluate_param(struct ws_schedule *s, struct ws_param_value *p, stru
   return ok;
 }
 
-/* -D watchdog=SECONDS, which every spec for sm_90 and later takes without declaring it. */
+/* -D watchdog=SECONDS, which every spec with mbarriers takes without declaring it (build.c looks whether there are any). */
 static void watchdog(struct ws_schedule *s, const char *text) {
   const struct ws_pos nowhere = {0, 0, 0};
   char *end;
@@ -307,7 +307,6 @@ static void watchdog(struct ws_schedule *s, const char *text) {
     ws_error(s->diags, nowhere, "define", "-D watchdog=%s: expected the seconds that a wait may last, more than 0 and at most 3600", text);
     return;
   }
-  if (s->arch < 90) ws_error(s->diags, nowhere, "define", "-D watchdog=%s: it watches the waits at mbarriers, which schedules have from sm_90 on; the target is %s", text, s->target);
   for (size_t i = 0; i < s->doc->ntensors; i++)
     if (!strcmp(s->doc->tensors[i].name, "watchdog")) ws_error(s->diags, s->doc->tensors[i].pos, "doubled-name", "`watchdog` is the tensor that -D watchdog=%s reports in", text);
   s->watchdog = v;

@@ -113,6 +113,10 @@ if [ -n "${WARPSCORE_EMU:-}" ]; then
   expect 1 'differ; the first: shared memory, element (1, 0): expected element (1, 0), found number 136' $check "$fa2" --buffer K --templates "$work/templates"
   sed 's/^== swizzle unit row shift mask/== swizzle unit row shift/' "$(dirname "$0")/../../templates/mma/mma.ptx" >"$work/templates/mma/mma.ptx"
   expect 1 'mma.ptx:' $check "$fa2" --buffer K --templates "$work/templates"
+  # a template of other arguments is an error: without the instruction the kernel would wait for ever
+  rm -rf "$work/templates" && mkdir -p "$work/templates/tma"
+  sed 's/^== mbarrier_expect bar at bytes/== mbarrier_expect bar at bytes more/' "$(dirname "$0")/../../templates/tma/mbarrier.ptx" >"$work/templates/tma/mbarrier.ptx"
+  expect 1 'template `mbarrier_expect` has 4 arguments and 0 lists, the generator gives 3 and 0' timeout 20 $check "$fa3" --templates "$work/templates"
 fi
 
 [ $failed -eq 0 ] && echo "all of probe is as expected"

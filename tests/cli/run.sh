@@ -117,6 +117,31 @@ for option in '-D watchdog=1' ''; do
 done
 expect 1 'error: deadlock' $run -D head_dim=64 "$work/forgets.yaml"
 
+# sm_80 has mbarriers, too
+handover=$here/../gen/data/good/handover.yaml
+expect 0 'PASS' $run -D watchdog=100 -D poll=leader "$handover" --shape sq=100 --schedule early,late,random:1
+expect 1 'error: watchdog: `' $run -D watchdog=1e-6 "$handover" --shape sq=300 --schedule random:1
+that 'grep -q "has waited for 1e-06 s: .*handover.yaml:[0-9]*: .wait " "$work/out"' 'the statement that waits'
+that 'grep -q "^  parity [01] of the mbarrier at byte [0-9]* of shared memory ([a-z]*.*, number [0-9])" "$work/out"' 'what for'
+
+# ---- heads that are packed: as many for each key head as the kernel was generated for ----
+packed=$specs/fa3_gqa_packed.yaml
+expect 0 'b=1,hq=8,hkv=1,sq=256,sk=256' $run -D head_dim=64 "$packed"
+expect 0 'b=1,hq=16,hkv=4,sq=9,sk=100' $run -D head_dim=64 -D group=4 "$packed" --shape hkv=4,sq=9,sk=100
+expect 0 'b=1,hq=12,hkv=3,sq=9,sk=9' $run -D head_dim=64 -D group=4 "$packed" --shape hq=12,sq=9
+expect 1 'hq (8) must be 4 times hkv (1): the kernel was generated for that' $run -D group=4 "$packed" --shape hq=8,hkv=1
+expect 1 'hq (6) must be 4 times hkv (1)' $run -D group=4 "$packed" --shape hq=6
+expect 1 'does not hold whole queries of 3 heads: `group` must divide its rows' $run -D group=3 "$packed"
+expect 1 'a part by TMA that has not all 128 heads' $run -D group=128 -D groups=2 "$packed"
+"$tool" gen -D head_dim=64 "$packed" -o "$work/packed.ptx" || exit 99
+sed 's/^.. ratio: heads kv_heads 8/\/\/ ratio: heads kv_heads 4/' "$work/packed.ptx" >"$work/lies.ptx"
+expect 1 'heads (8, from tensor q) must be 4 times kv_heads (1, from tensor k)' $run "$work/lies.ptx"
+# One query, 8 heads: an eighth of the CTAs and of the products.
+"$tool" run --device emu -D head_dim=64 "$packed" --shape b=2,hkv=2,sq=1,sk=512 --stats --format json >"$work/few.json"
+"$tool" run --device emu -D head_dim=64 -D block_n=128 "$specs/fa3_one_consumer.yaml" --shape b=2,hq=16,hkv=2,sq=1,sk=512 --stats --format json >"$work/many.json"
+flops() { sed -n 's/.*"tensor_flops": \([0-9]*\).*/\1/p' "$1"; }
+that '[ $(($(flops "$work/few.json") * 8)) = "$(flops "$work/many.json")" ]' 'an eighth of the products'
+
 # ---- what a tensor map cannot say ----
 expect 1 'tensor q: dim 2 (queries): stride 134 elements = 268 bytes found, expected a multiple of 16 bytes: pad the dims inside it' $run "$work/overlap.ptx" --shape sq=100,pad=2
 

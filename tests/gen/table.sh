@@ -34,7 +34,7 @@ while IFS='|' read -r name spec target generated assembled emulated hardware; do
     "$ptxas" -arch="$target" "$scratch/k.ptx" -o "$scratch/k.cubin" || fail "$name is not assembled for $target"
   fi
   if [ "$emulated" = yes ]; then
-    "$tool" run --device emu "$scratch/k.ptx" --shape b=1,hq=1,hkv=1,sq=70,sk=70 >"$scratch/log" 2>&1 || fail "$name is not emulated: $(tail -n 2 "$scratch/log")"
+    "$tool" run --device emu "$scratch/k.ptx" --shape b=1,hkv=1,sq=70,sk=70 >"$scratch/log" 2>&1 || fail "$name is not emulated: $(tail -n 2 "$scratch/log")"
   fi
 done <"$scratch/rows"
 for spec in specs/*.yaml; do

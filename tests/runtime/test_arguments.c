@@ -89,6 +89,26 @@ static void shapes(void **state) {
   ACCEPT(t.shape[Q][1] = t.shape[O][1] = t.shape[LSE][1] = t.shape[K][1] = t.shape[V][1] = 0, 0);
 }
 
+/* A kernel of packed heads: so many query heads for each key head, no other multiple of them. */
+static void ratios(void **state) {
+  (void)state;
+  struct ws_manifest *kept = manifest;
+  char *text = test_read("copy.ptx", NULL), *packed = test_replace(text, "// multiple: heads kv_heads\n", "// require: ratio\n// ratio: heads kv_heads 2\n");
+  struct ws_error_info err = {.message = ""};
+  if (ws_manifest_parse(packed, strlen(packed), &manifest, &err)) fail_msg("%s", err.message);
+  ACCEPT((void)0, 40);
+  REFUSE(t.shape[K][1] = t.shape[V][1] = 1, "heads (4, from tensor q) must be 2 times kv_heads (1, from tensor k): the kernel was generated for that");
+  REFUSE(t.shape[K][1] = t.shape[V][1] = 4, "heads (4, from tensor q) must be 2 times kv_heads (4, from tensor k): the kernel was generated for that");
+  REFUSE(t.shape[K][1] = t.shape[V][1] = 0, "heads (4, from tensor q) must be 2 times kv_heads (0, from tensor k): the kernel was generated for that");
+  REFUSE(t.shape[Q][1] = t.shape[O][1] = t.shape[LSE][1] = 5, "heads (5, from tensor q) must be 2 times kv_heads (2, from tensor k): the kernel was generated for that");
+  REFUSE(t.shape[Q][1] = t.shape[O][1] = t.shape[LSE][1] = 0, "heads (0, from tensor q) must be 2 times kv_heads (2, from tensor k): the kernel was generated for that");
+  ACCEPT(t.shape[Q][1] = t.shape[O][1] = t.shape[LSE][1] = t.shape[K][1] = t.shape[V][1] = 0, 0);
+  ws_manifest_free(manifest);
+  manifest = kept;
+  free(packed);
+  free(text);
+}
+
 static void strides(void **state) {
   (void)state;
   REFUSE(t.stride[Q][1] = -128,
@@ -206,7 +226,7 @@ static void survives_random_launches(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(tensors),
-      cmocka_unit_test(shapes),
+      cmocka_unit_test(shapes), cmocka_unit_test(ratios),
       cmocka_unit_test(strides),
       cmocka_unit_test(addresses),
       cmocka_unit_test(scalars),
