@@ -130,13 +130,14 @@ static struct pointer *pointer(struct lower *l, const struct ws_mem *m, const st
   ws_lower_keep(l, &l->pointers, &p->life, m->pos);
   const char *name = ws_lower_unique(l, "%s_by_%s", t->name, map->name);
   p->base = ws_lower_named(l, WS_REG_B64, "%s_base", name);
-  p->pass = ws_lower_named(l, WS_REG_B64, "%s_pass", name);
+  p->pass = ws_packed(l, m) ? NULL : ws_lower_named(l, WS_REG_B64, "%s_pass", name);
   /* A block is a whole number of passes where rows_pass divides it: then its step needs no register of its own. */
   p->passes = m->block && m->block_rows % map->rows_pass == 0 ? m->block_rows / map->rows_pass : 1;
   p->block = p->passes > 1 || !m->block ? p->pass : ws_lower_named(l, WS_REG_B64, "%s_step", name);
   int row = t->row_dim;
+  bool packed = ws_packed(l, m); /* then of the tile's first row: ws_packed_address goes on */
   struct ws_buf *old = ws_lower_hoist(l, p->life.everywhere ? l->tile_start : NULL);
-  ws_lower_comment(l, "global address of this thread's first unit of %s, and bytes to the rows of the next pass", t->name);
+  ws_lower_comment(l, packed ? "global address of this thread's unit in the first row of %s" : "global address of this thread's first unit of %s, and bytes to the rows of the next pass", t->name);
   const char *rows = ws_lower_stride(l, t, row), *wide = ws_lower_temp(l, WS_REG_B64);
   if (map->unit_bytes)
     OP(l, "pointer_base", p->base, param(l, t, "data", NULL), map->unit_bytes, wide);
@@ -145,10 +146,10 @@ static struct pointer *pointer(struct lower *l, const struct ws_mem *m, const st
   for (int k = 0; k < t->ndims; k++)
     if (k != row && k != t->col_dim && t->dim[k] && !m->coord[k])
       OP(l, "pointer_add", p->base, ws_outer_index(t->dim[k]), ws_lower_stride(l, t, k), ws_lower_temp(l, WS_REG_B64));
-  const char *r = map->row;
-  if (!m->block && t->dim[row]) OP(l, "add_s32", r = ws_lower_temp(l, WS_REG_B32), map->row, ws_row_origin(l));
+  const char *r = packed ? ws_row_origin(l) : map->row;
+  if (!m->block && !packed && t->dim[row]) OP(l, "add_s32", r = ws_lower_temp(l, WS_REG_B32), map->row, ws_row_origin(l));
   OP(l, "pointer_add", p->base, r, rows, ws_lower_temp(l, WS_REG_B64));
-  OP(l, "mul_s64", p->pass, rows, ws_lower_int(l, map->rows_pass));
+  if (!packed) OP(l, "mul_s64", p->pass, rows, ws_lower_int(l, map->rows_pass));
   if (p->block != p->pass) OP(l, "mul_s64", p->block, rows, ws_lower_int(l, m->block_rows));
   ws_lower_restore(l, old);
   return p;
@@ -168,6 +169,7 @@ const char *ws_lower_extent(struct lower *l, const char *dim) { return ws_lower_
 
 /* Rows of the tensor from row r of pass 0 to its end: row `k` of the tile exists for this thread if rows_left > k. */
 static const char *rows_left(struct lower *l, const struct ws_mem *m, const char *thread_row) {
+  if (ws_packed(l, m)) return ws_packed_rows_left(l, m, ws_packed_row(l, m, thread_row));
   const char *left = ws_lower_temp(l, WS_REG_B32), *first = ws_row_origin(l), *dim = m->tensor->dim[m->tensor->row_dim];
   if (!dim) { /* whole: all rows are there */
     OP(l, "mov_s32", left, ws_lower_int(l, m->tensor->fixed[m->tensor->row_dim]));
@@ -183,7 +185,7 @@ static const char *rows_left(struct lower *l, const struct ws_mem *m, const char
   return left;
 }
 
-/* The thread's address in the first row of the tile, pass 0. */
+/* The thread's address in the first row of the tile, pass 0; in a packed tile that of the tile's row 0. */
 static const char *tile_address(struct lower *l, const struct ws_mem *m, const struct pointer *p) {
   const char *a = ws_lower_temp(l, WS_REG_B64);
   if (m->block) {
@@ -193,14 +195,30 @@ static const char *tile_address(struct lower *l, const struct ws_mem *m, const s
   } else
     OP(l, "mov_b64", a, p->base);
   long bytes = (long)ws_type_bits(m->tensor->type) / 8;
-  if (m->row0) OP(l, "pointer_rows", a, ws_lower_int(l, m->row0), ws_lower_stride(l, m->tensor, m->tensor->row_dim));
-  if (m->row_at) OP(l, "pointer_add", a, ws_uniform_int(l, m->row_at), ws_lower_stride(l, m->tensor, m->tensor->row_dim), ws_lower_temp(l, WS_REG_B64));
+  bool packed = ws_packed(l, m);
+  if (m->row0 && !packed) OP(l, "pointer_rows", a, ws_lower_int(l, m->row0), ws_lower_stride(l, m->tensor, m->tensor->row_dim));
+  if (m->row_at && !packed) OP(l, "pointer_add", a, ws_uniform_int(l, m->row_at), ws_lower_stride(l, m->tensor, m->tensor->row_dim), ws_lower_temp(l, WS_REG_B64));
   for (int k = 0; k < m->tensor->ndims; k++)
     if (m->coord[k]) OP(l, "pointer_add", a, ws_uniform_int(l, m->coord[k]), ws_lower_stride(l, m->tensor, k), ws_lower_temp(l, WS_REG_B64));
   if (m->col0) OP(l, "add_s64", a, a, ws_lower_int(l, m->col0 * bytes));
   if (m->col_at) OP(l, "pointer_cols", a, ws_uniform_int(l, m->col_at), ws_lower_int(l, bytes), ws_lower_temp(l, WS_REG_B64));
   if (m->col_block) OP(l, "pointer_cols", a, ws_uniform_int(l, m->col_block), ws_lower_int(l, m->col_block_cols * bytes), ws_lower_temp(l, WS_REG_B64));
   return a;
+}
+
+static struct row_walk walk(struct lower *l, const struct ws_mem *m, const struct pointer *p) {
+  struct row_walk w = {.mem = m, .address = tile_address(l, m, p), .pass = p->pass, .rows_pass = p->map->rows_pass};
+  if (w.pass) return w;
+  w.base = w.address, w.address = ws_lower_temp(l, WS_REG_B64), w.row = ws_packed_row(l, m, p->map->row);
+  ws_walk_on(l, &w, 0);
+  return w;
+}
+
+void ws_walk_on(struct lower *l, const struct row_walk *w, int k) {
+  if (w->pass)
+    OP(l, "add_s64", w->address, w->address, w->pass);
+  else
+    ws_packed_address(l, w->mem, w->address, w->base, w->row, (long)k * w->rows_pass);
 }
 
 /* --- cp.async --- */
@@ -272,7 +290,8 @@ static void load_columns(struct lower *l, struct ws_act *a, int unit) {
   const struct ws_mem *from = a->from, *to = a->to;
   struct copy_map *map = copy_map_by(l, unit, to->buffer->name, to->rows, to->cols, WS_F32, &to->buffer->layout, false, unit == 16, a->src->pos);
   struct pointer *p = pointer(l, from, map);
-  const char *address = tile_address(l, from, p), *left = rows_left(l, from, map->row), *bytes = ws_lower_temp(l, WS_REG_B32), *first = ws_lower_temp(l, WS_REG_B32);
+  const struct row_walk w = walk(l, from, p);
+  const char *left = rows_left(l, from, map->row), *bytes = ws_lower_temp(l, WS_REG_B32), *first = ws_lower_temp(l, WS_REG_B32);
   OP(l, "mul_s32", first, from->col_block ? ws_uniform_int(l, from->col_block) : "0", ws_lower_int(l, from->col_block_cols));
   if (from->col0) OP(l, "add_s32", first, first, ws_lower_int(l, from->col0));
   OP(l, "columns_left", bytes, ws_lower_extent(l, from->tensor->dim[from->tensor->col_dim]), first, map->unit_bytes, ws_lower_int(l, unit));
@@ -280,9 +299,9 @@ static void load_columns(struct lower *l, struct ws_act *a, int unit) {
   struct l2_hint l2 = ws_lower_l2(l, a);
   for (int k = 0; k < map->passes; k++) {
     const char *imm, *reg = smem_pass(l, &s, map, k, &imm), *guard = pass_guard(l, map, k);
-    OP(l, unit == 4 ? "cp_async_element" : "cp_async_columns", guard ? ws_fmt(l->arena, "@!%s ", guard) : "", reg, imm, address, left, ws_lower_int(l, k * map->rows_pass),
+    OP(l, unit == 4 ? "cp_async_element" : "cp_async_columns", guard ? ws_fmt(l->arena, "@!%s ", guard) : "", reg, imm, w.address, left, ws_lower_int(l, k * map->rows_pass),
        ws_lower_temp(l, WS_REG_PRED), ws_lower_temp(l, WS_REG_B32), bytes, l2.form, l2.policy);
-    if (k + 1 < map->passes) OP(l, "add_s64", address, address, p->pass);
+    if (k + 1 < map->passes) ws_walk_on(l, &w, k + 1);
   }
 }
 
@@ -334,7 +353,8 @@ static void load_vector(struct lower *l, struct ws_act *a) {
   const char *skip, *reg = ws_lower_temp(l, WS_REG_B32);
   if (!load_when(l, a, &skip)) return;
   long imm, step = to->cols == 1 ? to->buffer->layout.pitch : 4;
-  const char *slot = ws_slot_base(l, to, &imm), *address = tile_address(l, from, p), *left = rows_left(l, from, "%thread");
+  const char *slot = ws_slot_base(l, to, &imm), *left = rows_left(l, from, "%thread");
+  const struct row_walk w = walk(l, from, p);
   struct l2_hint l2 = ws_lower_l2(l, a);
   OP(l, "mad_s32", reg, "%thread", ws_lower_int(l, step), "%smem");
   if (*slot) OP(l, "add_s32", reg, reg, slot);
@@ -346,9 +366,9 @@ static void load_vector(struct lower *l, struct ws_act *a) {
       OP(l, "compare_s32", "lt", mine, "%thread", ws_lower_int(l, n - k * threads));
       guard = ws_fmt(l->arena, "@%s ", mine);
     }
-    OP(l, "cp_async_element", guard, reg, ws_lower_int(l, imm + k * threads * step), address, left, ws_lower_int(l, k * threads), ws_lower_temp(l, WS_REG_PRED),
+    OP(l, "cp_async_element", guard, reg, ws_lower_int(l, imm + k * threads * step), w.address, left, ws_lower_int(l, k * threads), ws_lower_temp(l, WS_REG_PRED),
        ws_lower_temp(l, WS_REG_B32), "4", l2.form, l2.policy);
-    if ((k + 1) * threads < n) OP(l, "add_s64", address, address, p->pass);
+    if ((k + 1) * threads < n) ws_walk_on(l, &w, k + 1);
   }
   if (skip) OP(l, "label", skip);
 }
@@ -369,17 +389,18 @@ void ws_lower_load(struct lower *l, struct ws_act *a) {
   const char *skip;
   if (!load_when(l, a, &skip)) return;
   if (map->clip == map->row && whole_block(l, from)) ws_lower_note(l, "no row check: only the block at the end of %s can reach past it", from->tensor->name);
-  const char *address = tile_address(l, from, p), *left = map->clip == map->row && whole_block(l, from) ? NULL : rows_left(l, from, map->clip);
+  const struct row_walk w = walk(l, from, p);
+  const char *left = map->clip == map->row && whole_block(l, from) ? NULL : rows_left(l, from, map->clip);
   struct smem_side s = smem_side(l, to, map);
   struct l2_hint l2 = ws_lower_l2(l, a);
   for (int k = 0; k < map->passes; k++) {
     const char *imm, *reg = smem_pass(l, &s, map, k, &imm), *guard = pass_guard(l, map, k);
     const char *off = guard ? ws_fmt(l->arena, "@!%s ", guard) : "";
     if (left)
-      OP(l, "cp_async_clipped", off, reg, imm, address, left, ws_lower_int(l, k * map->rows_pass), ws_lower_temp(l, WS_REG_PRED), ws_lower_temp(l, WS_REG_B32), l2.form, l2.policy);
+      OP(l, "cp_async_clipped", off, reg, imm, w.address, left, ws_lower_int(l, k * map->rows_pass), ws_lower_temp(l, WS_REG_PRED), ws_lower_temp(l, WS_REG_B32), l2.form, l2.policy);
     else
-      OP(l, "cp_async", off, reg, imm, address, l2.form, l2.policy);
-    if (k + 1 < map->passes) OP(l, "add_s64", address, address, p->pass);
+      OP(l, "cp_async", off, reg, imm, w.address, l2.form, l2.policy);
+    if (k + 1 < map->passes) ws_walk_on(l, &w, k + 1);
   }
   if (skip) OP(l, "label", skip);
 }
@@ -392,7 +413,8 @@ static void from_smem(struct lower *l, struct ws_act *a, const char *move) {
   if (!part_is_plain(l, from)) return;
   struct copy_map *map = copy_map(l, from->buffer->name, from->rows, from->cols, from->buffer->type, &from->buffer->layout, false, ws_lower_in_loop(l, to->tensor, NULL), a->src->pos);
   struct pointer *p = pointer(l, to, map);
-  const char *address = tile_address(l, to, p), *left = rows_left(l, to, map->row);
+  const struct row_walk w = walk(l, to, p);
+  const char *left = rows_left(l, to, map->row);
   struct smem_side s = smem_side(l, from, map);
   const char *v[4] = {ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B32)};
   for (int k = 0; k < map->passes; k++) {
@@ -400,10 +422,10 @@ static void from_smem(struct lower *l, struct ws_act *a, const char *move) {
     OP(l, "row_exists", in, left, ws_lower_int(l, k * map->rows_pass));
     if (guard) OP(l, "and_not_pred", in, in, guard);
     if (!strcmp(move, "red_unit16"))
-      OP(l, move, from->buffer->type == WS_BF16 ? "bf16" : "f16", in, v[0], v[1], v[2], v[3], reg, imm, address);
+      OP(l, move, from->buffer->type == WS_BF16 ? "bf16" : "f16", in, v[0], v[1], v[2], v[3], reg, imm, w.address);
     else
-      OP(l, move, in, v[0], v[1], v[2], v[3], reg, imm, address);
-    if (k + 1 < map->passes) OP(l, "add_s64", address, address, p->pass);
+      OP(l, move, in, v[0], v[1], v[2], v[3], reg, imm, w.address);
+    if (k + 1 < map->passes) ws_walk_on(l, &w, k + 1);
   }
 }
 
@@ -445,16 +467,17 @@ static void store_const(struct lower *l, struct ws_act *a) {
   struct copy_map *map = vector ? copy_map(l, to->tensor->name, to->rows, 4, WS_F32, &plain, false, everywhere, a->src->pos)
                                 : copy_map(l, to->tensor->name, to->rows, to->cols, t, &plain, false, everywhere, a->src->pos);
   struct pointer *p = pointer(l, to, map);
-  const char *address = tile_address(l, to, p), *left = rows_left(l, to, map->row);
+  const struct row_walk w = walk(l, to, p);
+  const char *left = rows_left(l, to, map->row);
   for (int k = 0; k < map->passes; k++) {
     const char *in = ws_lower_temp(l, WS_REG_PRED), *guard = pass_guard(l, map, k);
     OP(l, "row_exists", in, left, ws_lower_int(l, k * map->rows_pass));
     if (guard) OP(l, "and_not_pred", in, in, guard);
     if (vector && t != WS_F32)
-      OP(l, "store_b16", in, address, ws_fmt(l->arena, "0x%04X", word & 0xFFFF), ws_lower_temp(l, WS_REG_B16));
+      OP(l, "store_b16", in, w.address, ws_fmt(l->arena, "0x%04X", word & 0xFFFF), ws_lower_temp(l, WS_REG_B16));
     else
-      OP(l, vector ? "store_b32" : "store_unit_const", in, address, bits);
-    if (k + 1 < map->passes) OP(l, "add_s64", address, address, p->pass);
+      OP(l, vector ? "store_b32" : "store_unit_const", in, w.address, bits);
+    if (k + 1 < map->passes) ws_walk_on(l, &w, k + 1);
   }
 }
 
@@ -501,7 +524,7 @@ static struct acc_access access_by(struct lower *l, const struct ws_mem *m, int 
   bool vector = bytes == 0;
   struct copy_map *map = acc_map(l, ws_warp_rows(l, m->rows), bytes, ws_lower_in_loop(l, t, NULL));
   struct pointer *p = pointer(l, m, map);
-  struct acc_access a = {.address = tile_address(l, m, p), .pass = p->pass, .rows_left = rows_left(l, m, map->row)};
+  struct acc_access a = {.walk = walk(l, m, p), .rows_left = rows_left(l, m, map->row)};
   if (vector || t->col_dim < 0 || !t->dim[t->col_dim]) return a;
   const char *first = ws_lower_temp(l, WS_REG_B32); /* columns are a run-time dim: they end somewhere, too */
   OP(l, "mul_s32", first, m->col_block ? ws_uniform_int(l, m->col_block) : "0", ws_lower_int(l, m->col_block_cols));
@@ -564,13 +587,13 @@ struct acc_access ws_column_access(struct lower *l, const struct ws_mem *m, int 
     ws_lower_keep(l, &l->maps, &map->life, l->prog->decl->pos);
   }
   struct pointer *p = pointer(l, m, map);
-  return (struct acc_access){.address = tile_address(l, m, p), .pass = p->pass, .rows_left = rows_left(l, m, map->row)};
+  return (struct acc_access){.walk = walk(l, m, p), .rows_left = rows_left(l, m, map->row)};
 }
 
 struct acc_access ws_turned_access(struct lower *l, const struct ws_mem *m, int warp_rows, int second) {
   struct copy_map *map = turned_map(l, warp_rows, (int)ws_type_bits(m->tensor->type) / 8, second, ws_lower_in_loop(l, m->tensor, NULL));
   struct pointer *p = pointer(l, m, map);
-  return (struct acc_access){.address = tile_address(l, m, p), .pass = p->pass, .rows_left = rows_left(l, m, map->row)};
+  return (struct acc_access){.walk = walk(l, m, p), .rows_left = rows_left(l, m, map->row)};
 }
 
 struct acc_access ws_acc_access(struct lower *l, const struct ws_mem *m, bool vector) {
@@ -591,9 +614,9 @@ static void store_quads(struct lower *l, const struct ws_mem *to, const struct t
       const char *x[4];
       for (int k = 0; k < 4; k++) x[k] = v->reg[((r / 2 * v->nt + ni + k) * 4 + r % 2 * 2) / 2];
       OP(l, "quad_turn", b[0], b[1], b[2], b[3], b[4], b[5], x[0], x[1], x[2], x[3], odd, high);
-      OP(l, "store_quad", in, at.address, ws_lower_int(l, ni * 16L), b[0], b[1], b[2], b[3]);
+      OP(l, "store_quad", in, at.walk.address, ws_lower_int(l, ni * 16L), b[0], b[1], b[2], b[3]);
     }
-    if (r + 1 < v->mt * 2) OP(l, "add_s64", at.address, at.address, at.pass);
+    if (r + 1 < v->mt * 2) ws_walk_on(l, &at.walk, r + 1);
   }
 }
 
@@ -601,7 +624,7 @@ static void store_quads(struct lower *l, const struct ws_mem *to, const struct t
 static void store_lanes(struct lower *l, const struct ws_mem *to, const struct tile *v) {
   struct copy_map *map = lane_map(l, ws_lower_in_loop(l, to->tensor, NULL));
   struct pointer *p = pointer(l, to, map);
-  const char *address = tile_address(l, to, p), *in = ws_lower_temp(l, WS_REG_PRED);
+  const char *address = walk(l, to, p).address, *in = ws_lower_temp(l, WS_REG_PRED);
   OP(l, "row_exists", in, rows_left(l, to, "%thread"), "0");
   if (!v->nt) OP(l, "store_f32", in, address, v->reg[0]);
   for (int i = 0; v->nt && i + 3 < v->n; i += 4)
@@ -626,19 +649,19 @@ static void store_tile(struct lower *l, const struct ws_mem *to, struct tile v) 
     if (!v.nt) {
       OP(l, "and_pred", in, in, "%quad_first");
       if (v.packed)
-        OP(l, r % 2 ? "store_high16" : "store_low16", in, at.address, v.reg[r / 2], ws_lower_temp(l, WS_REG_B16), ws_lower_temp(l, WS_REG_B16));
+        OP(l, r % 2 ? "store_high16" : "store_low16", in, at.walk.address, v.reg[r / 2], ws_lower_temp(l, WS_REG_B16), ws_lower_temp(l, WS_REG_B16));
       else
-        OP(l, "store_f32", in, at.address, v.reg[r]);
+        OP(l, "store_f32", in, at.walk.address, v.reg[r]);
     }
     for (int ni = 0; ni < v.nt; ni++) {
       const char *imm = ws_lower_int(l, ni * 8L * bytes);
       int e = (r / 2 * v.nt + ni) * 4 + r % 2 * 2;
       if (v.packed)
-        OP(l, "store_pair16", in, at.address, imm, v.reg[e / 2]);
+        OP(l, "store_pair16", in, at.walk.address, imm, v.reg[e / 2]);
       else
-        OP(l, "store_pair_f32", in, at.address, imm, v.reg[e], v.reg[e + 1]);
+        OP(l, "store_pair_f32", in, at.walk.address, imm, v.reg[e], v.reg[e + 1]);
     }
-    if (r + 1 < v.mt * 2) OP(l, "add_s64", at.address, at.address, at.pass);
+    if (r + 1 < v.mt * 2) ws_walk_on(l, &at.walk, r + 1);
   }
 }
 
@@ -674,14 +697,14 @@ static void reduce_registers(struct lower *l, struct ws_act *a) {
     if (!v.nt) {
       OP(l, "and_pred", in, in, "%quad_first");
       if (v.packed)
-        OP(l, r % 2 ? "red_high16" : "red_low16", type, in, at.address, "0", v.reg[r / 2], ws_lower_temp(l, WS_REG_B16), ws_lower_temp(l, WS_REG_B16));
+        OP(l, r % 2 ? "red_high16" : "red_low16", type, in, at.walk.address, "0", v.reg[r / 2], ws_lower_temp(l, WS_REG_B16), ws_lower_temp(l, WS_REG_B16));
       else
-        OP(l, "red_f32", in, at.address, "0", v.reg[r]);
+        OP(l, "red_f32", in, at.walk.address, "0", v.reg[r]);
     }
-    for (int ni = 0; ni < v.nt && v.packed; ni++) OP(l, "red_pair16", type, in, at.address, ws_lower_int(l, ni * 16L), v.reg[(r / 2 * v.nt + ni) * 2 + r % 2]);
+    for (int ni = 0; ni < v.nt && v.packed; ni++) OP(l, "red_pair16", type, in, at.walk.address, ws_lower_int(l, ni * 16L), v.reg[(r / 2 * v.nt + ni) * 2 + r % 2]);
     for (int ni = 0; ni < v.nt && !v.packed; ni++)
-      for (int c = 0; c < 2; c++) OP(l, "red_f32", in, at.address, ws_lower_int(l, (ni * 8L + c) * 4), v.reg[(r / 2 * v.nt + ni) * 4 + r % 2 * 2 + c]);
-    if (r + 1 < v.mt * 2) OP(l, "add_s64", at.address, at.address, at.pass);
+      for (int c = 0; c < 2; c++) OP(l, "red_f32", in, at.walk.address, ws_lower_int(l, (ni * 8L + c) * 4), v.reg[(r / 2 * v.nt + ni) * 4 + r % 2 * 2 + c]);
+    if (r + 1 < v.mt * 2) ws_walk_on(l, &at.walk, r + 1);
   }
 }
 

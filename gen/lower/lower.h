@@ -11,6 +11,7 @@
  *   uniform.c  values that all threads share: indices, lists, conditions
  *   product.c  mma.sync and its fragments;  wgmma.c  products of warpgroups;  descriptor.c  operands in shared memory
  *   tcgen05.c  tensor memory: products of one thread, loads and stores, allocation
+ *   packed.c   rows that are queries of several heads
  *   vector.c   vectors in memory
  *   transpose.c  tiles that are read, written or copied transposed
  *   copy.c     global and shared memory by threads: cp.async, stores, writes;  tma.c  by TMA
@@ -112,7 +113,9 @@ struct slot {                      /* what a handle stands for: registers, or ""
 /* A tensor map that the kernel takes as a parameter: boxes of rows and columns of a tensor. */
 struct tma_map {
   const struct ws_tensor *tensor;
-  int rows, cols, swizzle;
+  int rows, cols, swizzle;         /* rows of the tile: with `heads`, queries times heads */
+  int heads, group;                /* packed tiles: the dim of which a box has `group`; heads = -1: a box is of one head */
+  int order[WS_MAX_DIMS];          /* of the tensor's dims in the map, outermost first */
   const char *name;                /* of the parameter */
   const char *address;             /* register of program `prog` */
   const struct ws_programm *prog;
@@ -304,6 +307,12 @@ const struct frag_map *ws_frag_map(struct lower *l, enum frag_kind k, const stru
 const char *ws_slot_base(struct lower *l, const struct ws_mem *m, long *imm);
 const char *ws_frag_address(struct lower *l, const struct frag_map *f, const char *slot, int low); /* offset[low] + slot */
 
+/* packed.c */
+bool ws_packed(const struct lower *l, const struct ws_mem *m);       /* are the rows of this tile of a tensor those of several heads? */
+const char *ws_packed_row(struct lower *l, const struct ws_mem *m, const char *thread_row); /* a row of a part, counted in the tile */
+const char *ws_packed_query(struct lower *l, const char *row, long k); /* the query, counted in the tile, of the row k below `row` */
+void ws_packed_address(struct lower *l, const struct ws_mem *m, const char *address, const char *base, const char *row, long k);
+const char *ws_packed_rows_left(struct lower *l, const struct ws_mem *m, const char *row); /* rows from this one to the end */
 /* transpose.c */
 struct ws_turned_a {               /* A operands stored [k, m]: addresses of this lane by m-tile */
   const char *reg[WS_FRAG_OFFSETS];
@@ -338,8 +347,16 @@ const char *ws_lower_extent(struct lower *l, const char *dim);     /* the run-ti
 const char *ws_lower_stride(struct lower *l, const struct ws_tensor *t, int k); /* bytes from one index of dim k to the next */
 const char *ws_table_address(struct lower *l, const struct ws_mem *m); /* of an element of a table or counter */
 const char *ws_outer_index(const char *dim);                       /* the index of the work tile along an outer dim */
+struct row_walk {                  /* this thread's row of a tile of a tensor, and those further down */
+  const struct ws_mem *mem;
+  const char *address;
+  const char *pass;                /* bytes to its row in the next pass; NULL: rows are packed, addresses are made from */
+  const char *base, *row;          /* the address of the tile's row 0, and this thread's row */
+  int rows_pass;
+};
+void ws_walk_on(struct lower *l, const struct row_walk *w, int k); /* `address` goes on to pass k from the one before */
 struct acc_access {                /* how this lane's part of an accumulator lies in a tensor */
-  const char *address, *pass;      /* of its first row and column; bytes to its next row, 8 further */
+  struct row_walk walk;            /* from its first row to its next ones, 8 further */
   const char *rows_left, *cols_left; /* rows and columns from there to the tensor's end; cols_left NULL = all are there */
 };
 struct smem_acc {                  /* the same in shared memory, elements of f32 */
@@ -357,6 +374,8 @@ const char *ws_acc_row(struct lower *l, int warp_rows);            /* first row 
 
 /* loop.c */
 static inline bool ws_sorts_longest(const struct ws_schedule *s) { return (s->arch >= 90 || s->persistent) && s->sort_longest && s->tile_rows && (s->causal || s->window); }
+/* Queries of a work tile: its rows, or where these are the queries of several heads a part of them. */
+static inline int ws_tile_positions(const struct ws_schedule *s) { return s->group ? s->tile_rows / s->group : s->tile_rows; }
 void ws_lower_for(struct lower *l, struct ws_act *a);
 /* from: the block that queries(t, j) is seen from, else NULL. */
 struct list_bounds ws_list_bounds(struct lower *l, const struct ws_problem_list *list, const struct ws_node *from);

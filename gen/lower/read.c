@@ -19,18 +19,18 @@ static struct tile from_global(struct lower *l, const struct ws_node *x, const s
   for (int r = 0; r < into->mt * 2; r++) {
     const char *in = ws_lower_temp(l, WS_REG_PRED), *both = at.cols_left ? ws_lower_temp(l, WS_REG_PRED) : NULL;
     OP(l, "row_exists", in, at.rows_left, ws_lower_int(l, r * 8));
-    if (!into->nt) OP(l, "read_f32", in, into->reg[r], at.address, "0");
+    if (!into->nt) OP(l, "read_f32", in, into->reg[r], at.walk.address, "0");
     for (int ni = 0; ni < into->nt; ni++) {
       const char **d = &into->reg[(r / 2 * into->nt + ni) * 4 + r % 2 * 2];
       if (!at.cols_left)
-        OP(l, "read_pair_f32", in, d[0], d[1], at.address, ws_lower_int(l, ni * 32L));
+        OP(l, "read_pair_f32", in, d[0], d[1], at.walk.address, ws_lower_int(l, ni * 32L));
       for (int c = 0; at.cols_left && c < 2; c++) {
         OP(l, "row_exists", both, at.cols_left, ws_lower_int(l, ni * 8L + c));
         OP(l, "and_pred", both, both, in);
-        OP(l, "read_f32", both, d[c], at.address, ws_lower_int(l, (ni * 8L + c) * 4));
+        OP(l, "read_f32", both, d[c], at.walk.address, ws_lower_int(l, (ni * 8L + c) * 4));
       }
     }
-    if (r + 1 < into->mt * 2) OP(l, "add_s64", at.address, at.address, at.pass);
+    if (r + 1 < into->mt * 2) ws_walk_on(l, &at.walk, r + 1);
   }
   return *into;
 }

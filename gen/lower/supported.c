@@ -55,6 +55,27 @@ static void check_node(struct scan *c, const struct ws_node *x) {
   for (int i = 0; i < x->n; i++) check_node(c, x->arg[i]);
 }
 
+/* A packed tile has the queries of several heads, which only a tensor of queries tells apart. */
+static const char *packed_reason(const struct ws_schedule *s, const struct ws_mem *m) {
+  const struct ws_tensor *t = m->tensor;
+  if (!s->group || !t) return NULL;
+  bool queries = t->row_dim >= 0 && t->dim[t->row_dim] && !strcmp(t->dim[t->row_dim], s->problem->work_dim), heads = false;
+  for (int k = 0; k < t->ndims; k++) {
+    heads |= t->dim[k] && !strcmp(t->dim[k], "heads");
+    if (t->dim[k] && !strcmp(t->dim[k], "packed")) return "a tensor with a dim `packed`: its rows are those of heads and queries";
+  }
+  return heads && !queries ? "a value of each head, or keys of each head, in a tile that has several heads (`pack: gqa`)" : NULL;
+}
+
+/* The same by TMA: its boxes are some queries and all heads of each. */
+static const char *packed_box(const struct ws_schedule *s, const struct ws_mem *m) {
+  bool heads = false;
+  if (!s->group || !m || !m->tensor || m->block || packed_reason(s, m)) return NULL;
+  for (int k = 0; k < m->tensor->ndims; k++) heads |= m->tensor->dim[k] && !strcmp(m->tensor->dim[k], "heads");
+  if (!heads) return "a packed tile by TMA of a tensor that has no heads";
+  return m->rows % s->group || m->row0 % s->group ? ws_fmt(s->arena, "a part by TMA that has not all %d heads of each query: parts of a multiple of %d rows", s->group, s->group) : NULL;
+}
+
 static void check_mem(struct scan *c, const struct ws_mem *m) {
   if (!m) return;
   bool lost = false; /* a stride that nothing says */
@@ -69,6 +90,8 @@ static void check_mem(struct scan *c, const struct ws_mem *m) {
   if (m->space == WS_TMEM && (long)m->col0 * ws_type_bits(m->buffer->type) % 32) refuse(c, m->pos, "a part of tensor memory that starts inside of a column");
   if (lost) refuse(c, m->pos, "a coordinate along a dim that is a number, outside of dims that are not");
   if (m->space == WS_SMEM && (m->row0 % 8 || (m->col0 && (m->col0 % 8 || m->cols % 8)))) refuse(c, m->pos, "a part that starts inside of 8 rows or 8 columns");
+  const char *packed = packed_reason(c->s, m);
+  if (packed) refuse(c, m->pos, packed);
   if (m->space == WS_GLOBAL && m->col0 % 8) refuse(c, m->pos, "a part that starts inside of 8 columns");
   check_node(c, m->block);
   check_node(c, m->col_block);
@@ -304,6 +327,8 @@ static void check_act(void *ctx, struct ws_act *a) {
   if (a->kind == WS_S_PRODUCT && a->b_mem && half_step(a->b_mem, !a->b_mem->transposed))
     refuse(c, a->b_mem->pos, "a product over a part that is no multiple of 16");
   if (a->kind == WS_S_PRODUCT && a->a && half_step_registers(a->a)) refuse(c, a->a->pos, "a product over a part that is no multiple of 16");
+  const char *box = a->kind == WS_S_LOAD && a->by == WS_BY_TMA ? packed_box(c->s, a->from) : a->kind == WS_S_STORE && a->by == WS_BY_BULK ? packed_box(c->s, a->to) : NULL;
+  if (box) refuse(c, a->src->pos, box);
   if (a->kind == WS_S_STORE && a->to && a->to->tensor && ws_type_bits(a->to->tensor->type) == 8) refuse(c, a->src->pos, "a store of 8-bit elements");
   if (!why) check_layout(c, a);
   check_node(c, a->value);
@@ -344,6 +369,8 @@ static void check_vars(struct scan *c) {
 }
 
 static void check_problem(struct scan *c) {
+  if (c->s->group && ws_schedule_block(c->s, c->s->problem->work_dim))
+    refuse(c, c->s->doc->work.pos.line ? c->s->doc->work.pos : c->s->doc->pos, ws_fmt(c->s->arena, "blocks of %s in a packed tile", c->s->problem->work_dim));
   if (strcmp(c->s->problem->name, "attention.forward")) refuse(c, c->s->doc->problem_pos, ws_fmt(c->s->arena, "problem `%s`", c->s->problem->name));
 }
 

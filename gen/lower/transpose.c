@@ -275,8 +275,8 @@ struct tile ws_load_turned(struct lower *l, const struct ws_mem *from, const str
     struct acc_access at = ws_turned_access(l, from, into->mt * 16, second);
     for (int ni = 0; ni < into->nt; ni++) {
       OP(l, "row_exists", in, at.rows_left, ws_lower_int(l, ni * 8L));
-      for (int s = 0; s < into->mt * 2; s++) OP(l, "read_f32", in, into->reg[(s / 2 * into->nt + ni) * 4 + s % 2 * 2 + second], at.address, ws_lower_int(l, 32L * s));
-      if (ni + 1 < into->nt) OP(l, "add_s64", at.address, at.address, at.pass);
+      for (int s = 0; s < into->mt * 2; s++) OP(l, "read_f32", in, into->reg[(s / 2 * into->nt + ni) * 4 + s % 2 * 2 + second], at.walk.address, ws_lower_int(l, 32L * s));
+      if (ni + 1 < into->nt) ws_walk_on(l, &at.walk, ni + 1);
     }
   }
   return *into;
@@ -291,11 +291,11 @@ static void store_columns(struct lower *l, const struct ws_mem *to, const struct
       const char *imm = ws_lower_int(l, 8L * s * ws_type_bits(to->tensor->type) / 8);
       if (second < 0) {
         OP(l, "movmatrix", d, v->reg[(s / 2 * v->nt + ni) * 2 + s % 2]);
-        OP(l, "store_pair16", in, at.address, imm, d);
+        OP(l, "store_pair16", in, at.walk.address, imm, d);
       } else
-        OP(l, "store_f32_at", in, at.address, imm, v->reg[(s / 2 * v->nt + ni) * 4 + s % 2 * 2 + second]);
+        OP(l, "store_f32_at", in, at.walk.address, imm, v->reg[(s / 2 * v->nt + ni) * 4 + s % 2 * 2 + second]);
     }
-    if (ni + 1 < v->nt) OP(l, "add_s64", at.address, at.address, at.pass);
+    if (ni + 1 < v->nt) ws_walk_on(l, &at.walk, ni + 1);
   }
 }
 

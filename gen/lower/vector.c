@@ -67,8 +67,8 @@ struct tile ws_load_vector(struct lower *l, const struct ws_mem *from, const str
     struct acc_access a = ws_column_access(l, from, along_rows(from) ? second : -1);
     for (int k = second; k < slots(into); k += along_rows(from) ? 2 : 1) {
       OP(l, "row_exists", in, a.rows_left, ws_lower_int(l, along_rows(from) ? k / 2 * 8 : 0));
-      OP(l, "read_f32", in, into->reg[k], a.address, ws_lower_int(l, along_rows(from) ? 0 : at(into, k) * 4L));
-      if (along_rows(from) && k + 2 < slots(into)) OP(l, "add_s64", a.address, a.address, a.pass);
+      OP(l, "read_f32", in, into->reg[k], a.walk.address, ws_lower_int(l, along_rows(from) ? 0 : at(into, k) * 4L));
+      if (along_rows(from) && k + 2 < slots(into)) ws_walk_on(l, &a.walk, k / 2 + 1);
     }
   }
   return *into;
@@ -93,8 +93,8 @@ void ws_store_vector(struct lower *l, const struct ws_mem *to, const struct tile
     for (int k = second; k < slots(v); k += rows ? 2 : 1) {
       OP(l, "row_exists", in, a.rows_left, ws_lower_int(l, rows ? k / 2 * 8 : 0));
       OP(l, "and_pred", in, in, mine);
-      put(l, v, k, in, a.address, ws_lower_int(l, rows ? 0 : at(v, k) * (long)ws_type_bits(to->tensor->type) / 8), add, to->tensor->type);
-      if (rows && k + 2 < slots(v)) OP(l, "add_s64", a.address, a.address, a.pass);
+      put(l, v, k, in, a.walk.address, ws_lower_int(l, rows ? 0 : at(v, k) * (long)ws_type_bits(to->tensor->type) / 8), add, to->tensor->type);
+      if (rows && k + 2 < slots(v)) ws_walk_on(l, &a.walk, k / 2 + 1);
     }
   }
 }

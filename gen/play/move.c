@@ -50,6 +50,7 @@ void reads_of(struct warp *p, const struct ws_node *x) {
   if (x->kind == WS_N_READ) {
     const struct ws_mem *m = x->mem;
     struct region r = part_of(p, m, region_of(p, m, p->cta), x->layout);
+    if (m->space == WS_TMEM) declare(p, (struct ws_declaration){.kind = WS_D_READ, .bytes = 4L * m->cols * ws_type_bits(m->buffer->type)});
     bool table = m->space == WS_GLOBAL && (m->tensor->coords || !m->tile);
     if (!table) touch(p, NULL, &r, ACC_READ, m->space == WS_TMEM || p->single ? 0 : lanes_of(x, false), 0);
   }
@@ -64,11 +65,15 @@ static void write_value(struct warp *p, const struct ws_act *a) {
   if (a->value->rows == 1 && a->value->cols > 1 && a->value->layout != WS_L_LANE && p->index) return; /* a column vector: the first warp writes what all have */
   if (m->space == WS_GLOBAL && (m->tensor->coords || !m->tile)) return;
   struct region r = part_of(p, m, region_of(p, m, p->cta), a->value->layout);
+  if (m->space == WS_TMEM) declare(p, (struct ws_declaration){.kind = WS_D_WRITE, .bytes = 4L * m->cols * ws_type_bits(m->buffer->type)});
+  if (a->kind == WS_S_WRITE && m->space == WS_SMEM) declare_handed(p, m->buffer);
   bool fixed = splits_rows(a->value) || m->space == WS_TMEM;
   touch(p, NULL, &r, fixed ? ACC_WRITE : ACC_SHARED, m->space == WS_TMEM || p->single ? 0 : fixed ? lanes_of(a->value, true) : LANES_ANY, execution_of(p));
 }
 
 /* --- copies --- */
+
+static long tile_bytes(const struct ws_mem *m) { return (long)m->rows * m->cols * (long)ws_type_bits(m->buffer->type) / 8; }
 
 static void load_cp_async(struct warp *p, const struct ws_act *a) {
   struct op *o = p->copies;
@@ -80,6 +85,7 @@ static void load_cp_async(struct warp *p, const struct ws_act *a) {
   }
   if (a->when && !holds(p, a->when)) return;
   o->act = a;
+  declare(p, (struct ws_declaration){.kind = WS_D_COPY, .bytes = tile_bytes(a->to)});
   struct region r = region_of(p, a->to, p->cta);
   touch(p, o, &r, ACC_SHARED, 0, execution_of(p));
 }
@@ -108,8 +114,11 @@ static void load_tma(struct warp *p, const struct ws_act *a) {
   if (n == 1 && a->pipe) targets(p, a->pipe->full == WS_SCOPE_PAIR ? WS_SCOPE_CTA : a->pipe->full, cta);
   struct landing *l = WS_NEW(w->arena, struct landing);
   *l = (struct landing){.op = o, .n = n, .bytes = a->bytes, .who = p};
-  for (int i = 0; i < n; i++) l->to[i] = a->pipe ? find_bar(w, a->pipe, SIDE_FULL, element, slot, cta[i])
-                                                 : find_bar(w, a->barrier, SIDE_BARRIER, ws_index_at(a->element, a->element_at, p->cta, p->instance), 0, cta[i]);
+  for (int i = 0; i < n; i++) {
+    l->to[i] = a->pipe ? find_bar(w, a->pipe, SIDE_FULL, element, slot, cta[i])
+                       : find_bar(w, a->barrier, SIDE_BARRIER, ws_index_at(a->element, a->element_at, p->cta, p->instance), 0, cta[i]);
+    declare_bar(p, WS_D_LOAD, l->to[i], 0, 0, a->bytes);
+  }
   *w->landing_end = l, w->landing_end = &l->next;
 }
 
@@ -123,6 +132,7 @@ static void store(struct warp *p, const struct ws_act *a) {
   if (a->by == WS_BY_BULK) {
     struct op *o = new_op(p, OP_BULK, stream_of(p, OP_BULK, 0, 0));
     reads_by(p, o, &r);
+    declare(p, (struct ws_declaration){.kind = WS_D_STORE, .bytes = tile_bytes(a->from)});
   } else
     touch(p, NULL, &r, ACC_READ, p->single ? 0 : LANES_ANY, 0);
 }
@@ -131,6 +141,7 @@ static void copy(struct warp *p, const struct ws_act *a) {
   struct region from = region_of(p, a->from, p->cta), to = region_of(p, a->to, p->cta);
   touch(p, NULL, &from, ACC_READ, LANES_ANY, 0);
   touch(p, NULL, &to, ACC_SHARED, LANES_ANY, execution_of(p));
+  declare_handed(p, a->to->buffer);
 }
 
 /* --- products --- */
@@ -138,6 +149,9 @@ static void copy(struct warp *p, const struct ws_act *a) {
 static bool same_place(const struct region *a, const struct region *b) {
   return a->root == b->root && a->cta == b->cta && a->element == b->element && a->r0 == b->r0 && a->r1 == b->r1 && a->c0 == b->c0 && a->c1 == b->c1;
 }
+
+/* 2*m*n*k of a product into so many rows. */
+static long operations(const struct ws_act *a, int rows) { return 2L * rows * a->b_mem->rows * a->b_mem->cols; }
 
 /* One stream for each accumulator: PTX promises order between products on one accumulator; under A1 all of a thread are in order. */
 static void product_tcgen05(struct warp *p, const struct ws_act *a) {
@@ -147,6 +161,7 @@ static void product_tcgen05(struct warp *p, const struct ws_act *a) {
   for (const struct op *x = before; x; x = x->next)
     if (w->issue_order ? x == before : same_place(&x->where[0], &d)) join(w, &o->clock, &x->clock);
   o->where = WS_NEW(w->arena, struct region), o->where[0] = d, o->nwhere = 1;
+  declare(p, (struct ws_declaration){.kind = WS_D_PRODUCT, .bytes = operations(a, a->to->rows) * (w->ctas == 2 ? 4 : 1)}); /* of a pair: twice the rows and columns */
   for (int c = w->ctas == 2 ? 0 : p->cta, end = w->ctas == 2 ? 1 : p->cta; c <= end; c++) {
     struct region ra = region_of(p, a->a_mem, c), rb = region_of(p, a->b_mem, c);
     touch(p, o, &ra, ACC_READ, 0, 0);
@@ -167,6 +182,7 @@ static void product_wgmma(struct warp *p, const struct ws_act *a) {
   while (last && last->next) last = last->next;
   struct op *o = new_op(p, OP_WGMMA, stream_of(p, OP_WGMMA, 0, 0));
   if (last) join(w, &o->clock, &last->clock);
+  declare(p, (struct ws_declaration){.kind = WS_D_WGMMA, .bytes = operations(a, a->dst->rows) / p->role->warps});
   struct region r = region_of(p, a->b_mem, p->cta);
   reads_by(p, o, &r);
   if (a->a_mem) r = part_of(p, a->a_mem, region_of(p, a->a_mem, p->cta), WS_L_ACC), reads_by(p, o, &r);

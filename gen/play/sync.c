@@ -26,7 +26,11 @@ static void arrive(struct warp *p, const struct ws_act *a, const void *thing, en
   if (!n) return;
   if (a->unit == WS_UNIT_WARP && has_lanes(p) && !p->single) lanes_meet(p);
   struct clock c = knowledge(p, a->unit != WS_UNIT_ONE);
-  for (int i = 0, k = targets(p, scope, cta); i < k && !p->w->failed; i++) bar_arrive(p->w, p, a, find_bar(p->w, thing, side, element, slot, cta[i]), &c, n);
+  for (int i = 0, k = targets(p, scope, cta); i < k && !p->w->failed; i++) {
+    struct bar *b = find_bar(p->w, thing, side, element, slot, cta[i]);
+    declare_bar(p, WS_D_ARRIVE, b, i, n, 0);
+    bar_arrive(p->w, p, a, b, &c, n);
+  }
 }
 
 /* tcgen05.commit: arrives when all products of this thread so far are complete (PTX ISA, tcgen05.commit). */
@@ -39,7 +43,10 @@ static void commit_products(struct warp *p, const struct ws_act *a, const void *
   for (const struct op *o = p->tensor; o; o = o->next) join(w, &c->clock, &o->clock);
   int cta[2];
   c->n = targets(p, scope, cta);
-  for (int i = 0; i < c->n; i++) c->to[i] = find_bar(w, thing, side, element, slot, cta[i]);
+  for (int i = 0; i < c->n; i++) {
+    c->to[i] = find_bar(w, thing, side, element, slot, cta[i]);
+    declare_bar(p, WS_D_COMMIT, c->to[i], 0, 1, 0);
+  }
   while (*end) end = &(*end)->next;
   *end = c;
 }
@@ -78,6 +85,7 @@ static bool wait_copies(struct warp *p, const struct ws_act *a, int el, int *k) 
     return true;
   }
   mine->waited = true;
+  declare(p, (struct ws_declaration){.kind = WS_D_COPY_WAIT, .count = a->wait_groups});
   for (struct op *o = p->copies;; o = o->next) {
     join(w, &p->own, &o->clock);
     if (o == mine) break;
@@ -108,6 +116,7 @@ static void commit_ring(struct warp *p, const struct ws_act *a, int el) {
     while (o && !o->open) o = o->next;
     if (!o) o = new_op(p, OP_CP_ASYNC, stream_of(p, OP_CP_ASYNC, 0, 0));
     o->open = false, o->pipe = r, o->element = el;
+    declare(p, (struct ws_declaration){.kind = WS_D_COPY_COMMIT});
   } else if (a->by == WS_BY_TCGEN05)
     commit_products(p, a, r, SIDE_FULL, el, slot, r->full);
   else
@@ -166,7 +175,7 @@ static bool wait_parity(struct warp *p, const struct ws_act *a, int el) {
 
 static int sub_of(const struct warp *p, const struct ws_barrierm *b) { return b->per_warp ? p->index : 0; }
 
-static bool sync(struct warp *p, const struct ws_act *a, int el) {
+static bool meet(struct warp *p, const struct ws_act *a, int el) {
   const struct ws_schedule *s = p->w->s;
   if (a->sync == WS_SYNC_WARP) return lanes_meet(p), true;
   if (a->sync == WS_SYNC_ALL) return named_barrier(p, s, 0, 0, s->threads, true);
@@ -176,10 +185,34 @@ static bool sync(struct warp *p, const struct ws_act *a, int el) {
   return named_barrier(p, a->barrier, el, sub_of(p, a->barrier), a->barrier->arrivals[el], true);
 }
 
+/* Which of the 16 barriers it is, and how many threads. */
+static struct ws_declaration met(const struct warp *p, const struct ws_act *a, int el) {
+  const struct ws_schedule *s = p->w->s;
+  const struct ws_rolem *r = p->role;
+  const struct ws_barrierm *b = a->barrier;
+  struct ws_declaration e = {.kind = a->kind == WS_S_ARRIVE ? WS_D_PASS : WS_D_MEET};
+  if (b) e.id = b->id + el * b->ids + sub_of(p, b), e.count = b->arrivals[el];
+  else if (a->sync == WS_SYNC_ALL) e.count = s->threads;
+  else if (a->sync == WS_SYNC_ROLE) e.id = r->sync_id > 0 ? r->sync_id + p->instance : 0, e.count = 32 * r->warps;
+  else if (a->role) e.id = a->role->all_id, e.count = 32 * a->role->warps * a->role->count;
+  if (a->sync == WS_SYNC_CLUSTER) e.kind = WS_D_MEET_CLUSTER;
+  if (!b && (a->sync == WS_SYNC_WARP || (a->sync == WS_SYNC_ROLE && r->warps == 1))) e.kind = WS_D_MEET_WARP;
+  return e;
+}
+
+static bool sync(struct warp *p, const struct ws_act *a, int el) {
+  if (!meet(p, a, el)) return false;
+  declare(p, met(p, a, el));
+  return true;
+}
+
 static bool arrive_barrier(struct warp *p, const struct ws_act *a, int el) {
   const struct ws_barrierm *b = a->barrier;
   if (!b) return incomplete(p->w, "%u: counters in global memory", a->src->pos.line), true;
-  if (b->named) return named_barrier(p, b, el, sub_of(p, b), b->arrivals[el], false);
+  if (b->named) {
+    declare(p, met(p, a, el));
+    return named_barrier(p, b, el, sub_of(p, b), b->arrivals[el], false);
+  }
   int *k = counter_of(p, a, el, C_COMMIT), n = b->stages > 0 ? b->stages : 1;
   arrive(p, a, b, SIDE_BARRIER, el, (*k)++ % n, b->scope);
   return true;
@@ -203,6 +236,7 @@ static void await(struct warp *p, const struct ws_act *a) {
   struct op **list = a->from ? &p->stores : &p->products, *last = NULL;
   int younger = 0;
   struct region r = {0};
+  if (a->wait_groups >= 0) declare(p, (struct ws_declaration){.kind = a->by == WS_BY_BULK ? WS_D_STORE_WAIT : WS_D_WGMMA_WAIT, .count = a->wait_groups});
   if (a->from) r = region_of(p, a->from, p->cta);
   else if (a->by != WS_BY_WGMMA) return;
   for (struct op *o = *list; o; o = o->next, younger++) {

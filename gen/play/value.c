@@ -13,6 +13,8 @@ static int block_at(struct warp *p, const struct ws_node *from) {
 
 int list_length(const struct warp *p, const struct ws_problem_list *l, const struct ws_iter *tile, const struct ws_node *from) {
   if (!l) return p->w->ntiles;
+  const struct ws_play_shape *shape = p->w->shape;
+  if (shape) return shape->length(shape->ctx, l, tile_of(p, tile), l->given ? block_at((struct warp *)p, from) : 0);
   int t = tile_of(p, tile), n = p->w->trips[t < p->w->ntiles ? t : 0];
   if (l->unseen) return t % 2;
   if (l->given) return 1 + (block_at((struct warp *)p, from) + t) % 3; /* a block of the outer list is seen by someone */

@@ -42,6 +42,7 @@ struct frame {
   struct ws_iter *iter;          /* a loop: its variable goes from here to `end` */
   int end;
   bool single;                   /* a one-thread block */
+  int vote;                      /* an arm that data decide: which execution, for declare() */
 };
 
 enum { MAX_FRAMES = 64 };
@@ -214,6 +215,8 @@ struct world {
   size_t nidents, idents_cap;
   struct stream *stream;
   struct landing *landing, **landing_end;
+  const struct ws_play_shape *shape; /* NULL, or who wants to know what is declared */
+  int votes;                     /* arms entered that data decide */
   long events;
   bool failed;                   /* an error after which going on makes no sense */
 };
@@ -281,6 +284,13 @@ int targets(const struct warp *p, enum ws_barrier_scope scope, int *cta);
 int stage_of(const struct warp *p, const struct ws_mem *m);
 void program_end(struct warp *p);
 void flow(struct warp *p, const struct ws_act *a);
+
+/* declare.c: does nothing where nobody listens */
+void declare(struct warp *p, struct ws_declaration e);
+void declare_bar(struct warp *p, enum ws_declared kind, const struct bar *b, int phase, long count, long bytes); /* phase: of WAIT; else nonzero = again */
+void declare_handed(struct warp *p, const struct ws_bufferm *b); /* behind a write of threads to b */
+void run_world(struct world *w);        /* play.c */
+void emit_findings(const struct findings *f, struct ws_diags *d);
 
 /* report.c */
 const char *warp_name(const struct warp *p);

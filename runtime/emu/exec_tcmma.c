@@ -3,6 +3,7 @@
  * rows are the columns of D. */
 #include "product.h"
 #include "tensor.h"
+#include "trace.h"
 
 /* in->w: KIND_F16 ..; in->u: bits 0..2 A1_WIDE .. of addresses, PAIR, MASK, SCALE; in->n: scale-input-d
  * o[0] D, o[1] A's descriptor, o[2] or its address, o[3] B's descriptor, o[4] instruction descriptor, o[5] enable-input-d; x: mask */
@@ -229,6 +230,7 @@ static int issue(struct who who) {
     if (check_d(who, &f, &op, cl->cta[peer]) != EV_NEXT || ws_emu_tc_race_op(&op, cl->cta[peer]) != EV_NEXT) return EV_FAULT;
   }
   w->stats.flops += 2ull * f.m * f.n * (32 / f.bytes);
+  TRACE(w, in, NOTHING(TENSOR_MMA), .amount = 2ull * f.m * f.n * (32 / f.bytes), .lanes = 1u << who.lane);
   return ws_emu_tc_issue(&op);
 }
 
@@ -285,6 +287,7 @@ static int issue_copy(struct who who) {
   op.span[op.spans++] = (struct tc_span){(uint16_t)op.d, (uint16_t)columns, 3, true};
   if (ws_emu_tc_check(who, c, op.d, columns, "writes") != EV_NEXT || ws_emu_tc_race_op(&op, c) != EV_NEXT) return EV_FAULT;
   if (op.pair && (ws_emu_tc_check(who, peer, op.d, columns, "writes") != EV_NEXT || ws_emu_tc_race_op(&op, peer) != EV_NEXT)) return EV_FAULT;
+  TRACE(w, in, NOTHING(TENSOR_COPY), .lanes = 1u << who.lane);
   return ws_emu_tc_issue(&op);
 }
 HANDLER(copy) {
