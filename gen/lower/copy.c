@@ -353,7 +353,8 @@ static void load_vector(struct lower *l, struct ws_act *a) {
   const char *skip, *reg = ws_lower_temp(l, WS_REG_B32);
   if (!load_when(l, a, &skip)) return;
   long imm, step = to->cols == 1 ? to->buffer->layout.pitch : 4;
-  const char *slot = ws_slot_base(l, to, &imm), *address = tile_address(l, from, p), *left = rows_left(l, from, "%thread");
+  const char *slot = ws_slot_base(l, to, &imm), *left = rows_left(l, from, "%thread");
+  const struct row_walk w = walk(l, from, p);
   struct l2_hint l2 = ws_lower_l2(l, a);
   OP(l, "mad_s32", reg, "%thread", ws_lower_int(l, step), "%smem");
   if (*slot) OP(l, "add_s32", reg, reg, slot);
@@ -365,9 +366,9 @@ static void load_vector(struct lower *l, struct ws_act *a) {
       OP(l, "compare_s32", "lt", mine, "%thread", ws_lower_int(l, n - k * threads));
       guard = ws_fmt(l->arena, "@%s ", mine);
     }
-    OP(l, "cp_async_element", guard, reg, ws_lower_int(l, imm + k * threads * step), address, left, ws_lower_int(l, k * threads), ws_lower_temp(l, WS_REG_PRED),
+    OP(l, "cp_async_element", guard, reg, ws_lower_int(l, imm + k * threads * step), w.address, left, ws_lower_int(l, k * threads), ws_lower_temp(l, WS_REG_PRED),
        ws_lower_temp(l, WS_REG_B32), "4", l2.form, l2.policy);
-    if ((k + 1) * threads < n) OP(l, "add_s64", address, address, p->pass);
+    if ((k + 1) * threads < n) ws_walk_on(l, &w, k + 1);
   }
   if (skip) OP(l, "label", skip);
 }
