@@ -250,7 +250,7 @@ static void address(struct decoder *d, struct instance *s, const struct ptx_oper
                     uint32_t *slot, int64_t *imm) {
   if (o->kind != OPD_ADDR || o->nsub != 1) ws_emu_decode_error(d, BAD, "an address in brackets is needed");
   const struct ptx_operand *base = &o->sub[0];
-  uint8_t found = space, wide = nth == 2 ? A3_WIDE : nth ? A2_WIDE : A1_WIDE;
+  uint8_t found = space, wide = nth > 2 ? 0 : nth == 2 ? A3_WIDE : nth ? A2_WIDE : A1_WIDE;
   *imm = (int64_t)o->imm;
   if (base->kind == OPD_REG) {
     uint8_t type = s->f->regs[base->reg].type;
@@ -416,6 +416,20 @@ static int accumulators(struct decoder *d, const struct isa_use *u) {
   return u->type[0] == T_F16 ? n / 4 : n / 2;
 }
 
+/* Operands for which there is no slot: x gets it, and the offset of an address. */
+static void bind_extra(struct decoder *d, struct instance *s, struct binder *r, const struct ptx_operand *o, char code) {
+  uint32_t slot = NO_SLOT;
+  int64_t imm = 0;
+  uint8_t bytes;
+  if (code == 'Q') {
+    r->x[r->nx++] = source(d, s, o, T_B64, false, &bytes);
+    return;
+  }
+  address(d, s, o, &r->b, 3, SP_TENSOR, &slot, &imm);
+  r->x[r->nx++] = slot;
+  r->x[r->nx++] = (uint32_t)imm;
+}
+
 static void bind_place(struct decoder *d, struct instance *s, struct binder *r, const struct ptx_operand *o, const struct place *pl) {
   struct inst *in = r->b.in;
   uint8_t bytes, type = place_type(pl, r->b.u);
@@ -429,6 +443,10 @@ static void bind_place(struct decoder *d, struct instance *s, struct binder *r, 
   }
   if (pl->code == 'i') {
     bind_small(d, r, o);
+    return;
+  }
+  if (pl->code == 'X' || pl->code == 'Q') {
+    bind_extra(d, s, r, o, pl->code);
     return;
   }
   uint32_t *slot = &in->o[r->scalars++];
@@ -534,7 +552,7 @@ void ws_emu_bind(struct decoder *d, struct instance *s, const struct ptx_inst *p
     while ((pat = next_place(pat, &pl))) {
       bool absent = pl.optional && (spare <= 0 || (pl.n && at < p->nops && p->ops[at].kind != OPD_VEC));
       if (absent) {
-        if (pl.code != '#' && pl.code != 'i' && !pl.n) r.scalars++;
+        if (pl.code != '#' && pl.code != 'i' && pl.code != 'Q' && !pl.n) r.scalars++;
         continue;
       }
       if (pl.optional) spare--;

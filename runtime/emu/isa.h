@@ -14,6 +14,7 @@
  *   _  must be _              i     a small constant, packed into imm                A  wgmma's A: a descriptor or {4}
  *   t  the generic address of a tensor map, and coordinates
  *   @  an address: @s @c @g @m in shared::cta, shared::cluster, global, tensor memory, else in the space among the modifiers
+ *   X     an address in tensor memory, Q 64 bits: kept among the vector operands
  *   D     tcgen05's A: a descriptor (the first of two slots) or an address in tensor memory (the second)
  *   L     label   F  function   (  argument list          T  target list
  *   w  any register at least as wide as the type (PTX ISA "Operand Size Exceeding Instruction-Type Size")
