@@ -368,7 +368,7 @@ static void test_faults(void **state) {
               "takes scale factors of A from column 32, which differ between lane 0 and lane 32", "all four quarters");
   expect_fault(ALLOC(64) "@lead tcgen05.mma.cta_group::1.kind::f16.ashift [ta], [ta+32], b, 0x04040490, 0;\n" FREE(64), "shifts A, but M is 64", "tcgen05.mma");
   expect_fault(ALLOC(64) "@lead tcgen05.mma.ws.cta_group::1.kind::f16 [ta], a, b, 0x08040490, 0;\n" FREE(64), "N must be 64, 128 or 256", "0x08040490");
-  expect_fault(ONE(0, "a", "b", 0x8050910), "needs that of 128 bytes with atoms of 32", "of B");
+  expect_fault(ALLOC(64) "@lead tcgen05.mma.cta_group::1.kind::tf32 [ta], a, b, 0x08050910, 0;\n" FREE(64), "needs that of 128 bytes with atoms of 32", "of B");
   expect_fault(ALLOC(64) "st.shared.b32 [s], v;\nbar.sync 0;\n" MMA(0, 0) COMMIT(bar) WAIT(bar) FREE(64), "without a fence.proxy.async since", "st.shared.b32");
   expect_fault(ALLOC(64) "@lead tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [s];\n" FREE(64), "where none is initialised", "tcgen05.commit");
 }
