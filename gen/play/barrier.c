@@ -105,6 +105,7 @@ void bar_bytes(struct world *w, struct bar *b, const struct ws_act *act, long by
 
 void bar_expect(struct warp *p, struct bar *b, long bytes) {
   b->bytes += bytes;
+  declare_bar(p, WS_D_ARRIVE, b, 0, 1, bytes);
   struct clock c = knowledge(p, false);
   bar_arrive(p->w, p, p->at, b, &c, 1);
 }
@@ -127,6 +128,7 @@ bool bar_wait(struct warp *p, struct bar *b, int phase) {
     join(w, &me->clock, &b->last);
     if (me == &p->all && has_lanes(p) && mine > p->lane_time) p->lane_time = mine;
   }
+  declare_bar(p, WS_D_WAIT, b, phase, 0, 0);
   if (phase > b->seen[me->comp]) b->seen[me->comp] = phase, b->seen_at[me->comp] = ++me->clock.v[me->comp];
   return true;
 }

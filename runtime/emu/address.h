@@ -88,6 +88,10 @@ static inline int cluster_access(struct warp *w, const struct inst *in, const ui
   return EV_NEXT;
 }
 
+/* "Addresses are .. truncated if the register width exceeds the state space address width" (Addresses as Operands): a generic address
+ * of shared memory serves where a shared address is asked for. Other high bits come from no address and are left, to be a fault. */
+static inline uint64_t narrow_shared(uint64_t a) { return (a & WINDOW_MASK) == WINDOW_SHARED ? a & ~WINDOW_MASK : a; }
+
 static inline int space_access(struct warp *w, const struct inst *in, enum ptx_space space, const uint64_t a[LANES], uint32_t bytes, int kind,
                                struct access *out) {
   struct cta *c = w->cta;
@@ -131,6 +135,8 @@ static inline int access_lanes(struct warp *w, const struct inst *in, int slot, 
                                struct access *out) {
   uint64_t a[LANES];
   lane_addresses(w, in->o[slot], in->u & A1_WIDE, in->imm, a);
+  if ((space == SP_SHARED || space == SP_CLUSTER) && (in->u & A1_WIDE))
+    for (int i = 0; i < LANES; i++) a[i] = narrow_shared(a[i]);
   if (space == SP_GENERIC) return generic_access(w, in, a, bytes, kind, out);
   return space_access(w, in, space, a, bytes, kind, out);
 }
@@ -139,7 +145,7 @@ static inline int access_lanes(struct warp *w, const struct inst *in, int slot, 
 static inline bool any_shared(struct who who, uint64_t a, enum ptx_space space, uint32_t bytes, uint32_t *address) {
   uint64_t window = space == SP_GENERIC ? WINDOW_SHARED : 0;
   *address = (uint32_t)a;
-  if (a == (window | *address)) return true;
+  if ((window ? a : narrow_shared(a)) == (window | *address)) return true;
   ws_emu_bad_address(who.w, who.in, who.lane, space == SP_GENERIC ? SP_GENERIC : SP_SHARED, a, bytes, true);
   return false;
 }

@@ -77,6 +77,7 @@ enum { MBAR_MAX = (1 << 20) - 1 };
 /* Looks an address up that lies in the shared::cluster window; false after a fault. */
 bool ws_emu_mbar_at(struct who who, uint32_t address, struct mbar_ref *ref);
 struct mbar *ws_emu_mbar_get(struct who who, struct mbar_ref ref); /* NULL after a fault: no mbarrier lives there (any more) */
+uint32_t ws_emu_mbar_name(struct mbar_ref ref); /* bytes from the start of dynamic shared memory */
 int ws_emu_mbar_init(struct who who, uint32_t address, uint32_t count);
 int ws_emu_mbar_inval(struct who who, uint32_t address);
 int ws_emu_mbar_expect_tx(struct who who, struct mbar_ref ref, uint32_t bytes);

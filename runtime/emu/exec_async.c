@@ -4,6 +4,7 @@
  * the schedule option decides, a group at a time. Groups are counted for each thread. An arrival that waits for copies is
  * an agent (engine.h). */
 #include "address.h"
+#include "trace.h"
 #include <stdlib.h>
 
 enum { SEL_SIZE = 4, SEL_IGNORE = 8 }; /* in->u: o[2] is a source size, an ignore-src predicate */
@@ -87,6 +88,7 @@ HANDLER(cp_async) {
   if (!c) return ws_emu_fault(w, in, __builtin_ctz(w->mask), WS_CUDA_ERROR_OUT_OF_MEMORY, "has no host memory left for its copies");
   int ev = prepare(w, in, c);
   if (ev != EV_NEXT) return ev;
+  TRACE(w, in, NOTHING(COPY), .amount = (uint64_t)in->n * (uint32_t)__builtin_popcount(w->mask));
   count_access(w, SP_GLOBAL, in->n, ACCESS_READ);
   count_access(w, SP_SHARED, in->n, ACCESS_WRITE);
   uint32_t rest = w->mask;
@@ -111,6 +113,7 @@ HANDLER(cp_async) {
 
 HANDLER(commit_group) {
   for (uint32_t m = w->mask; m; m &= m - 1) w->groups[__builtin_ctz(m)]++;
+  TRACE(w, in, NOTHING(COPY_COMMIT));
   return EV_NEXT;
 }
 
@@ -173,16 +176,19 @@ HANDLER(mbarrier_arrive) {
       return EV_FAULT;
     }
     a->signal = v->to[who.lane];
+    TRACE(w, in, .kind = WSEMU_COPY_ARRIVE, .object = ws_emu_mbar_name(a->signal), .target = a->signal.cta->rank, .count = 1, .lanes = 1u << who.lane);
   }
   return ws_emu_agent_issue(a);
 }
 
 HANDLER(wait_group) {
   complete(w, (uint64_t)in->imm, false);
+  TRACE(w, in, .kind = WSEMU_COPY_WAIT, .object = WSEMU_NO_OBJECT, .count = (uint32_t)in->imm);
   return EV_NEXT;
 }
 HANDLER(wait_all) {
   complete(w, 0, true);
+  TRACE(w, in, .kind = WSEMU_COPY_WAIT, .object = WSEMU_NO_OBJECT, .count = 0);
   return EV_NEXT;
 }
 

@@ -5,6 +5,7 @@
  * reads, which wait_group.read waits for, and then it writes. Tiles: tile.h. */
 #include "address.h"
 #include "tile.h"
+#include "trace.h"
 
 /* in->w: the operation of a reduction, enum bulk_op, and its type << 4; in->n: rank of a tensor form; in->u: A1_WIDE .. A3_WIDE, MULTICAST .. */
 enum { MULTICAST = 8, PAIR = 16 /* .cta_group::2 */, FOUR = 32 /* .tile::gather4, .tile::scatter4 */, MASKED = 64 /* .cp_mask */ };
@@ -151,6 +152,8 @@ static int issue_load(struct who who, const struct load *l, struct mbar_ref sign
     for (uint32_t i = 0; i < l->tile.bytes; i += 16) memcpy(to + i, poison, 16);
   }
   who.w->stats.shared_written += l->tile.bytes;
+  TRACE(who.w, who.in, .kind = WSEMU_BULK_LOAD, .object = ws_emu_mbar_name(signal), .target = signal.cta->rank, .count = WSEMU_NO_COUNT,
+        .amount = l->tile.bytes, .lanes = 1u << who.lane);
   return ws_emu_agent_issue(a);
 }
 
@@ -246,6 +249,7 @@ static int issue_store(struct who who, const struct store *s) {
   a->holds_shared = true;
   who.w->stats.shared_read += s->tile.bytes;
   who.w->stats.global_written += s->tile.bytes;
+  TRACE(who.w, who.in, NOTHING(BULK_STORE), .amount = s->tile.bytes, .lanes = 1u << who.lane);
   return ws_emu_agent_issue(a);
 }
 
@@ -303,6 +307,7 @@ HANDLER(map_prefetch) { return EV_NEXT; }
 
 HANDLER(bulk_commit) {
   for (uint32_t m = w->mask; m; m &= m - 1) w->bulk_groups[__builtin_ctz(m)]++;
+  TRACE(w, in, NOTHING(BULK_COMMIT));
   return EV_NEXT;
 }
 /* All but the newest in->imm groups; in->n: only their reads. */
@@ -312,6 +317,7 @@ HANDLER(bulk_wait) {
     uint32_t groups = w->bulk_groups[lane], keep = in->imm < groups ? (uint32_t)in->imm : groups;
     if (ws_emu_agents_finish(w, lane, groups - keep, in->n) != EV_NEXT) return EV_FAULT;
   }
+  TRACE(w, in, .kind = in->n ? WSEMU_BULK_WAIT_READ : WSEMU_BULK_WAIT, .object = WSEMU_NO_OBJECT, .count = (uint32_t)in->imm);
   return EV_NEXT;
 }
 

@@ -1,16 +1,21 @@
 /* Clusters: PTX ISA "barrier.cluster", "mapa", "getctarank", "st.async", "red.async", "griddepcontrol"; and "setmaxnreg". */
 #include "address.h"
+#include "trace.h"
 #include <stdlib.h>
 
 #define SPACE(in) ((enum ptx_space)((in)->u >> 4))
 
 HANDLER(cluster_arrive) {
   int ev = ws_emu_gather(w, in, ALL_LANES); /* the whole warp takes part, also in the forms without .aligned */
-  return ev == EV_NEXT ? ws_emu_cluster_arrive(w, in) : ev;
+  if (ev != EV_NEXT) return ev;
+  TRACE(w, in, NOTHING(CLUSTER_ARRIVE));
+  return ws_emu_cluster_arrive(w, in);
 }
 HANDLER(cluster_wait) {
   int ev = ws_emu_gather(w, in, ALL_LANES);
-  return ev == EV_NEXT ? ws_emu_cluster_wait(w, in) : ev;
+  if (ev != EV_NEXT) return ev;
+  TRACE(w, in, NOTHING(CLUSTER_WAIT));
+  return ws_emu_cluster_wait(w, in);
 }
 
 /* in->imm2: generic addresses */
@@ -124,6 +129,7 @@ HANDLER(setmaxnreg) {
   if (!w->registers) return EV_NEXT; /* the assembler drops it where the kernel's directives fix no count */
   if (in->imm2 ? want < w->registers : want > w->registers)
     return ws_emu_fault(w, in, __builtin_ctz(w->mask), WS_CUDA_ERROR_ILLEGAL_INSTRUCTION, "asks for %u registers a thread but has %u", want, w->registers);
+  TRACE(w, in, .kind = WSEMU_REGISTERS, .object = WSEMU_NO_OBJECT, .count = want);
   w->wanted_registers = want;
   w->waits = in;
   w->state = WARP_REGISTERS;

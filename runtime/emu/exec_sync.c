@@ -1,6 +1,7 @@
 /* PTX ISA "Parallel Synchronization and Communication Instructions": bar, barrier, membar, fence. */
 #include "exec.h"
 #include "hazard.h"
+#include "trace.h"
 
 enum { RED_NONE, RED_POPC, RED_AND, RED_OR };
 
@@ -27,6 +28,7 @@ HANDLER(barrier) {
     if (!count)
       return ws_emu_fault(w, in, __builtin_ctz(w->mask), WS_CUDA_ERROR_ILLEGAL_INSTRUCTION, "names 0 threads at barrier %u", id);
   }
+  TRACE(w, in, .kind = in->imm2 ? WSEMU_BARRIER_SYNC : WSEMU_BARRIER_ARRIVE, .object = id, .count = count ? count : w->cta->nwarps * LANES);
   return ws_emu_barrier(w, in, id, count, in->imm2, (int)in->imm, in->imm ? SRC_PRED(3) : 0);
 }
 
@@ -39,6 +41,7 @@ HANDLER(fence) {
 
 HANDLER(proxy_fence) {
   ws_emu_proxy_fence(w);
+  TRACE(w, in, NOTHING(PROXY_FENCE));
   return EV_NEXT;
 }
 

@@ -1,6 +1,7 @@
 /* PTX ISA "TensorCore 5th Generation Family Instructions: tcgen05.cp", "tcgen05.shift": what moves within tensor memory or into it without
  * registers. Checked at issue; performed when tensor.c says. */
 #include "tcform.h"
+#include "trace.h"
 
 /* ---- tcgen05.cp: o[0] tensor memory, o[1] the descriptor; in->n: enum copy_shape; in->w: bits of an element that is unpacked, or 0 ---- */
 enum copy_shape { CP_128X256, CP_4X256, CP_128X128, CP_64X128_02, CP_64X128_01, CP_32X128 };
@@ -60,6 +61,7 @@ static int issue_copy(struct who who) {
   op.span[op.spans++] = (struct tc_span){(uint16_t)op.d, (uint16_t)columns, 3, true};
   if (ws_emu_tc_check(who, c, op.d, columns, "writes") != EV_NEXT || ws_emu_tc_race_op(&op, c) != EV_NEXT) return EV_FAULT;
   if (op.pair && (ws_emu_tc_check(who, peer, op.d, columns, "writes") != EV_NEXT || ws_emu_tc_race_op(&op, peer) != EV_NEXT)) return EV_FAULT;
+  TRACE(w, in, NOTHING(TENSOR_COPY), .lanes = 1u << who.lane);
   return ws_emu_tc_issue(&op);
 }
 HANDLER(copy) {

@@ -3,6 +3,7 @@
  * rows are the columns of D. */
 #include "product.h"
 #include "tcform.h"
+#include "trace.h"
 
 /* ---- the product ---- */
 /* Where row m (of the CTA's own) and column n of D lie. PTX ISA "Data path layout organization" A, B, D to G. */
@@ -252,6 +253,7 @@ static int issue(struct who who) {
     if (check_d(who, &f, &op, cl->cta[peer]) != EV_NEXT || ws_emu_tc_race_op(&op, cl->cta[peer]) != EV_NEXT) return EV_FAULT;
   }
   w->stats.flops += 2ull * f.m * f.n * f.k;
+  TRACE(w, in, NOTHING(TENSOR_MMA), .amount = 2ull * f.m * f.n * f.k, .lanes = 1u << who.lane);
   return ws_emu_tc_issue(&op);
 }
 

@@ -3,6 +3,7 @@
  * product.h's. */
 #include "warpgroup.h"
 #include "product.h"
+#include "trace.h"
 
 /* PTX ISA "Matrix Descriptor Format" */
 static const char *decode_matrix(struct cta *c, struct who who, uint64_t d, struct matrix *m) {
@@ -84,17 +85,23 @@ HANDLER(mma_async) {
                           (unsigned long long)(b[i] != b[0] ? b[i] : a[i]), (unsigned long long)(b[i] != b[0] ? b[0] : a[0]));
   if (add && add != ALL_LANES) return ws_emu_fault(w, in, 0, WS_CUDA_ERROR_ILLEGAL_INSTRUCTION, "gives a scale-d that differs within its warp (0x%08x)", add);
   w->stats.flops += 2ull * 16 * f.n * (256u / ws_emu_types[f.type_a].bits);
+  TRACE(w, in, NOTHING(WGMMA), .amount = 2ull * 16 * f.n * (256u / ws_emu_types[f.type_a].bits));
   return ws_emu_wg_issue(w, in, a ? a[0] : 0, b[0], add, run);
 }
 HANDLER(fence) {
   ws_emu_wg_fence(w);
+  TRACE(w, in, NOTHING(WGMMA_FENCE));
   return EV_NEXT;
 }
 HANDLER(commit) {
   w->wg_groups++;
+  TRACE(w, in, NOTHING(WGMMA_COMMIT));
   return EV_NEXT;
 }
-HANDLER(wait) { return ws_emu_wg_wait(w, in, (uint32_t)in->imm); }
+HANDLER(wait) {
+  TRACE(w, in, .kind = WSEMU_WGMMA_WAIT, .object = WSEMU_NO_OBJECT, .count = (uint32_t)in->imm);
+  return ws_emu_wg_wait(w, in, (uint32_t)in->imm);
+}
 
 /* Constants: scale-a and scale-b (1 or -1), then the transpositions of the operands that lie in shared memory. */
 static bool small_constants(const struct bind *b, struct wg_form *f) {

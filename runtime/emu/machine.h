@@ -23,6 +23,7 @@ enum { LANES = 32, MAX_WARPS = 32, MAX_PATHS = 4 * LANES, NBARRIERS = 16 };
 enum { LOCAL_BASE = 256 }; /* the first local address: address 0 stays invalid */
 
 /* ---- decoded instructions ---- */
+struct wsemu_event;
 struct warp;
 struct inst;
 enum event {
@@ -190,6 +191,8 @@ struct emu_options {
   uint32_t threads;     /* 0 = one a core */
   double watchdog;      /* seconds that one launch may take, 0 = no limit */
   char level[8];        /* vector level, "" = the best */
+  void (*trace)(void *ctx, const struct wsemu_event *e); /* trace.h; NULL = nobody listens */
+  void *trace_ctx;
 };
 
 struct emu_launch {

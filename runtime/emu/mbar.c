@@ -3,6 +3,7 @@
  * The fields live in a table of the CTA. The eight bytes in shared memory hold a mark and the table's index, so that a
  * barrier is found at once, and that memory which was never initialised, or was overwritten since, is told apart. */
 #include "engine.h"
+#include "trace.h"
 #include "../src/cuda_abi.h"
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,8 @@ static struct mbar *marked_at(const struct cta *c, uint32_t offset) { /* by the 
   struct mbar *b = &c->mbars[index];
   return b->live && b->offset == offset ? b : NULL;
 }
+
+uint32_t ws_emu_mbar_name(struct mbar_ref ref) { return ref.offset - (ref.cta->k->shared_dynamic - ref.cta->k->shared_base); }
 
 static uint32_t address_of(const struct cta *c, uint32_t offset) { return c->shared_lo + offset; }
 
@@ -114,6 +117,8 @@ int ws_emu_mbar_expect_tx(struct who who, struct mbar_ref ref, uint32_t bytes) {
 int ws_emu_mbar_complete_tx(struct who who, struct mbar_ref ref, uint32_t bytes) {
   struct mbar *b = ws_emu_mbar_get(who, ref);
   if (!b || add_tx(who, ref, b, -(int64_t)bytes) != EV_NEXT) return EV_FAULT;
+  TRACE(who.w, who.in, .kind = WSEMU_MBAR_BYTES, .object = ws_emu_mbar_name(ref), .target = ref.cta->rank, .count = WSEMU_NO_COUNT, .amount = bytes,
+        .lanes = 1u << who.lane);
   check_phase(ref.cta, b);
   return EV_NEXT;
 }

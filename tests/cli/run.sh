@@ -90,6 +90,12 @@ sed 's/^ *cp.async.wait_group [0-9]*;/    \/\/ &/' "$work/k64.ptx" >"$work/hasty
 expect 0 'PASS' $run "$work/hasty.ptx" --shape sq=100 --schedule early
 expect 1 'late gives other bits' $run "$work/hasty.ptx" --shape sq=100 --schedule early,late
 
+# ---- few multiprocessors: a CTA of a persistent kernel works on several tiles ----
+for sms in 1 2; do
+  expect 0 'PASS' $run -D head_dim=64 "$specs/fa3_forward.yaml" --shape sq=600,sms=$sms --schedule early,late,random:1
+done
+expect 1 'sm_count: 400 found, but the device has' $run "$work/overlap.ptx" --sms 400
+
 # ---- the watchdog: a wait that lasts too long says where ----
 expect 0 'PASS' $run -D head_dim=64 -D watchdog=100 "$specs/fa3_forward.yaml" --shape sq=300 --schedule early,late,random:1
 that '! grep -q "watchdog" "$work/overlap.ptx"' 'without -D watchdog nothing of it is in the kernel'
