@@ -14,11 +14,12 @@
  *   _  must be _              i     a small constant, packed into imm                A  wgmma's A: a descriptor or {4}
  *   t  the generic address of a tensor map, and coordinates
  *   @  an address: @s @c @g @m in shared::cta, shared::cluster, global, tensor memory, else in the space among the modifiers
+ *   I H N 32 bits: the number of a barrier, a thread count, a number of columns
  *   X     an address in tensor memory, Q 64 bits: kept among the vector operands
  *   D     tcgen05's A: a descriptor (the first of two slots) or an address in tensor memory (the second)
  *   L     label   F  function   (  argument list          T  target list
  *   w  any register at least as wide as the type (PTX ISA "Operand Size Exceeding Instruction-Type Size")
- *   {n} vector of n   {D} of wgmma's accumulators or tcgen05's data   * vector of the .v2/.v4/.v8 modifier, or one   +  optional, from sm_100 and .version 8.8 on   |p  may name a second, predicate, result   ?  optional
+ *   {n} vector of n   {D} of wgmma's accumulators or tcgen05's data   * vector of the .v2/.v4/.v8 modifier, or one   +  optional, from sm_100 and .version 8.8 on   ^  optional, from sm_90 and .version 7.8 on   !  no sink   |p  may name a second, predicate, result   ?  optional
  */
 #ifndef WS_EMU_ISA_H
 #define WS_EMU_ISA_H

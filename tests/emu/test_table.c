@@ -35,7 +35,7 @@ static void test_rows(void **state) {
     assert_string_equal(u.row->mnemonic, r->mnemonic);
     assert_true(u.row <= r);
     assert_true(r->family < FAM_COUNT && r->ptx >= 10 && r->sm >= 10 && strlen(r->section) > 5);
-    assert_true(strspn(r->operands, " =0123bhqpW#@LFT(wCMS{}*|?+48scgm_AiDtXQ") == strlen(r->operands));
+    assert_true(strspn(r->operands, " =0123bhqpW#@LFT(wCMS{}*|?+48scgm_AiDtXQIHN!^") == strlen(r->operands));
   }
 }
 

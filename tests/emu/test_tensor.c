@@ -81,7 +81,11 @@ static void test_allocation(void **state) {
               "tcgen05.dealloc.cta_group::1.sync.aligned.b32 ta, 512;\nbra END;\nSECOND:\ntcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [where2], 64;\n"
               "ld.shared.b32 tb, [where2];\ntcgen05.dealloc.cta_group::1.sync.aligned.b32 tb, 64;\nEND:\nmov.b32 v, 1;\n" OUT(v), 1);
   expect_fault(ALLOC(128), "allocated 128 columns of tensor memory", "ended without tcgen05.dealloc");
-  expect_fault(ALLOC(48), "names 48 columns", "a power of two from 32 to 512");
+  fault_under(ALLOC(48), "late", "a number of columns must be 32, 64, 128, 256 or 512", "tcgen05.alloc");
+  fault_under(ALLOC(16), "late", "a number of columns must be 32, 64", "tcgen05.alloc");
+  expect_fault("mov.b32 v, 48;\n" ALLOC(v), "names 48 columns", "a power of two from 32 to 512");
+  assert_int_not_equal(run_on(103, "a", ALLOC(64) "tcgen05.ld.red.sync.aligned.32x32b.x2.max.u32 {v, n}, _, [row];\n" WAIT_LD FREE(64), "late"), WS_CUDA_SUCCESS);
+  assert_non_null(strstr(emu_message(), "this result must be a register"));
   expect_fault(ALLOC(32) ALLOC_AT(where2, 64), "allocates 64 columns after an allocation of 32", "must not grow");
   expect_fault(ALLOC(64) "@!first bra L;\ntcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;\nL:\n" ALLOC_AT(where2, 32), "after a tcgen05.relinquish_alloc_permit", "where2");
   expect_fault(ALLOC(64) "add.u32 ta, ta, 32;\n" FREE(64), "deallocates tensor memory at", "where no allocation begins");
