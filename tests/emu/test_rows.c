@@ -61,6 +61,24 @@ static void test_gather_scatter(void **state) {
       }
     assert_memory_equal(target, expected, sizeof target);
   }
+  /* other forms of the same loads, all in a cluster of one */
+  static const char *const loads[] = {"2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes.cta_group::1 [s], [map, {0, 9, 8, 7, 6}], [bar]", "2d.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes.multicast::cluster.cta_group::1 [s], [map, {0, 9, 8, 7, 6}], [bar], h"};
+  for (size_t k = 0; k < 2; k++) {
+    char body[2048];
+    snprintf(body, sizeof body, "mov.b16 h, 1;\n@q mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 512;\n@q cp.async.bulk.prefetch.tensor.2d.L2.global.tile::gather4 [map, {0, 1, 2, 3, 4}];\n@q cp.async.bulk.tensor.%s;\n"
+             "W: mbarrier.try_wait.parity.shared::cta.b64 p, [bar], 0;\n@!p bra W;\nadd.u64 x, o, x;\nld.shared.u32 v, [a+256];\nst.global.u32 [x], v;\n", loads[k]);
+    CHECK(run(body, schedules[k], 1, 0));
+    for (int c = 0; c < 32; c++) assert_int_equal(target[c], image[7 * COLUMNS + c]);
+  }
+  static const char *const tiles[] = {"2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.cta_group::1 [s], [map, {32, 5}], [bar]", "2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster.cta_group::1 [s], [map, {32, 5}], [bar], h",
+                                      "2d.shared::cta.global.tile.mbarrier::complete_tx::bytes.cta_group::1 [s], [map, {32, 5}], [bar]", "2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [s], [map, {32, 5}], [bar]"};
+  for (size_t k = 0; k < 4; k++) {
+    char body[2048];
+    snprintf(body, sizeof body, "mov.b16 h, 1;\n@q mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 256;\n@q cp.async.bulk.tensor.%s;\nW: mbarrier.try_wait.parity.shared::cta.b64 p, [bar], 0;\n@!p bra W;\n"
+             "add.u64 x, o, x;\nld.shared.u32 v, [a+128];\nst.global.u32 [x], v;\n", tiles[k]);
+    CHECK(run(body, schedules[k], 2, 0));
+    for (int c = 0; c < 32; c++) assert_int_equal(target[c], image[6 * COLUMNS + 32 + c]);
+  }
   /* the swizzle sees four rows of 128 bytes: shared word (row, c) lies in unit c / 4 ^ row */
   CHECK(run(LOAD("shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes.cta_group::1", "0, 9, 8, 7, 6")
             "add.u64 x, o, x;\nld.shared.u32 v, [a+256];\nst.global.u32 [x], v;\n", "late", 1, WS_CU_TENSOR_MAP_SWIZZLE_128B));

@@ -166,7 +166,7 @@ static void test_reductions(void **state) {
   static const uint32_t values[4] = {0x3f800000, 0xc1200000, 0x7fc00000, 0x40490fdb}; /* 1, -10, NaN, pi */
   static const struct { const char *op; uint32_t want; } ops[] = {
       {"max.f32", 0x40490fdb}, {"min.f32", 0xc1200000}, {"max.abs.f32", 0x41200000}, {"min.abs.f32", 0x3f800000}, {"max.NaN.f32", 0x7fffffff},
-      {"min.abs.NaN.f32", 0x7fffffff}, {"max.u32", 0xc1200000}, {"max.s32", 0x7fc00000}, {"min.s32", 0xc1200000}, {"min.u32", 0x3f800000}};
+      {"min.abs.NaN.f32", 0x7fffffff}, {"max.u32", 0xc1200000}, {"max.s32", 0x7fc00000}, {"min.s32", 0xc1200000}, {"min.u32", 0x3f800000}, {"f32.max.abs", 0x41200000}};
   (void)state;
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
     char body[2000];
@@ -177,6 +177,16 @@ static void test_reductions(void **state) {
     CHECK(run_on(103, "a", body, schedules[i % 4]));
     assert_int_equal(got[5], ops[i].want);
     assert_int_equal(got[128 + 5], values[3]);
+  }
+  /* two halves of 16 lanes, over the thread's own registers: columns 0, 1 and 2, 3 */
+  static const struct { const char *op; uint32_t low, high; } halves[] = {{"max.f32", 0x3f800000, 0x40490fdb}, {"min.s32", 0xc1200000, 0x40490fdb}};
+  for (size_t i = 0; i < 2; i++) {
+    char body[2000];
+    size_t at = (size_t)sprintf(body, ALLOC(32));
+    for (int c = 0; c < 4; c++) at += (size_t)sprintf(body + at, "mov.b32 r%d, 0x%x;\n", c, values[c]);
+    sprintf(body + at, "tcgen05.st.sync.aligned.32x32b.x4.b32 [row], {r0, r1, r2, r3};\n" WAIT_ST "tcgen05.ld.red.sync.aligned.16x32bx2.x2.%s {r4, r5}, v, [row], 2;\n" WAIT_LD OUT(v) FREE(32), halves[i].op);
+    CHECK(run_on(103, "a", body, schedules[i]));
+    for (int t = 0; t < 128; t++) assert_int_equal(got[t], t & 16 ? halves[i].high : halves[i].low);
   }
 }
 
