@@ -39,7 +39,9 @@ enum isa_effect {
   E_ARCH = 512,    /* architecture-specific: the target needs its suffix */
   E_PROXY = 1024,   /* reads shared memory through the async proxy */
   E_REGISTERS = 2048, /* changes how many registers a thread has */
-  E_CHIP = 4096 /* on that very target only: no newer one has it */
+  E_CHIP = 4096, /* on that very target only: no newer one has it */
+  E_ORDER = 8192, /* modelled as far as it orders things, or not even that: a hint */
+  E_RULED = 16384 /* representative: some bits of the result are a ruling of this emulator's, see README.md */
 };
 
 enum isa_family { FAM_CONTROL, FAM_INT, FAM_FLOAT, FAM_HALF, FAM_CMP, FAM_MOVE, FAM_CVT, FAM_MEM, FAM_ATOM, FAM_ASYNC, FAM_WARP, FAM_SYNC,
@@ -69,6 +71,9 @@ struct isa_use { /* one instruction name, matched */
 /* Matches a full name such as "ld.global.v4.u32". On failure returns false with a reason in why. */
 bool ws_emu_isa_match(const char *name, struct isa_use *u, char *why, size_t n);
 bool ws_emu_has(const struct isa_use *u, const char *mod); /* one of the matched modifiers, written with its dot */
+/* What the ISA has and the table has not, with the reason. */
+struct isa_refused { const char *forms, *reason; };
+extern const struct isa_refused ws_emu_isa_refused[]; /* ends with NULLs */
 /* The coverage list as a Markdown table. Writes at most n bytes with the terminator, returns the full length. */
 size_t ws_emu_isa_list(char *out, size_t n);
 #endif
