@@ -120,7 +120,7 @@ static uint64_t window_of(uint8_t space) {
 
 /* ---- scalar operands ---- */
 struct place { /* one operand of the pattern */
-  bool written, wide_ok, optional, newer, vector, pair, accumulators;
+  bool written, wide_ok, optional, newer, counted, kept, vector, pair, accumulators;
   char code, space; /* space of an address: s, c, g, m, n, or 0 for the one among the modifiers */
   int n; /* {n}, or 0 */
 };
@@ -134,8 +134,10 @@ static const char *next_place(const char *p, struct place *pl) {
   for (; *p && *p != ' '; p++) {
     if (*p == 'w') pl->wide_ok = true;
     if (*p == '*') pl->vector = true;
-    if (*p == '?' || *p == '+') pl->optional = true;
+    if (*p == '?' || *p == '+' || *p == '^') pl->optional = true;
     if (*p == '+') pl->newer = true;
+    if (*p == '^') pl->counted = true;
+    if (*p == '!') pl->kept = true;
     if (*p == '|') pl->pair = true;
     if (*p == '{' && p[1] == 'D') pl->accumulators = true;
     else if (*p == '{') pl->n = p[1] - '0';
@@ -146,7 +148,7 @@ static const char *next_place(const char *p, struct place *pl) {
 
 static uint8_t place_type(const struct place *pl, const struct isa_use *u) {
   switch (pl->code) {
-    case 'b': return T_B32;
+    case 'b': case 'I': case 'H': case 'N': return T_B32;
     case 'h': return T_B16;
     case 'q': case 'A': case 'D': return T_B64;
     case 'p': return T_PRED;
@@ -250,7 +252,7 @@ static void address(struct decoder *d, struct instance *s, const struct ptx_oper
                     uint32_t *slot, int64_t *imm) {
   if (o->kind != OPD_ADDR || o->nsub != 1) ws_emu_decode_error(d, BAD, "an address in brackets is needed");
   const struct ptx_operand *base = &o->sub[0];
-  uint8_t found = space, wide = nth == 2 ? A3_WIDE : nth ? A2_WIDE : A1_WIDE;
+  uint8_t found = space, wide = nth > 2 ? 0 : nth == 2 ? A3_WIDE : nth ? A2_WIDE : A1_WIDE;
   *imm = (int64_t)o->imm;
   if (base->kind == OPD_REG) {
     uint8_t type = s->f->regs[base->reg].type;
@@ -423,6 +425,28 @@ static int accumulators(struct decoder *d, const struct isa_use *u) {
   return u->type[0] == T_F16 ? n / 4 : n / 2;
 }
 
+/* Operands for which there is no slot: x gets it, and the offset of an address. */
+static void bind_extra(struct decoder *d, struct instance *s, struct binder *r, const struct ptx_operand *o, char code) {
+  uint32_t slot = NO_SLOT;
+  int64_t imm = 0;
+  uint8_t bytes;
+  if (code == 'Q') {
+    r->x[r->nx++] = source(d, s, o, T_B64, false, &bytes);
+    return;
+  }
+  address(d, s, o, &r->b, 3, SP_TENSOR, &slot, &imm);
+  r->x[r->nx++] = slot;
+  r->x[r->nx++] = (uint32_t)imm;
+}
+
+/* Constants that the assembler checks, too; in a register they are checked when the instruction runs. */
+static void check_constant(struct decoder *d, const struct ptx_operand *o, char code) {
+  if (o->kind != OPD_INT) return;
+  if (code == 'I' && o->imm > 15) ws_emu_decode_error(d, BAD, "barriers are numbered 0 to 15");
+  if (code == 'H' && (!o->imm || o->imm % LANES)) ws_emu_decode_error(d, BAD, "a thread count must be a multiple of 32");
+  if (code == 'N' && (o->imm < 32 || o->imm > 512 || o->imm & (o->imm - 1))) ws_emu_decode_error(d, BAD, "a number of columns must be 32, 64, 128, 256 or 512");
+}
+
 static void bind_place(struct decoder *d, struct instance *s, struct binder *r, const struct ptx_operand *o, const struct place *pl) {
   struct inst *in = r->b.in;
   uint8_t bytes, type = place_type(pl, r->b.u);
@@ -436,6 +460,10 @@ static void bind_place(struct decoder *d, struct instance *s, struct binder *r, 
   }
   if (pl->code == 'i') {
     bind_small(d, r, o);
+    return;
+  }
+  if (pl->code == 'X' || pl->code == 'Q') {
+    bind_extra(d, s, r, o, pl->code);
     return;
   }
   uint32_t *slot = &in->o[r->scalars++];
@@ -477,6 +505,8 @@ static void bind_place(struct decoder *d, struct instance *s, struct binder *r, 
       break;
     default: break;
   }
+  check_constant(d, o, pl->code);
+  if (pl->kept && o->kind == OPD_SINK) ws_emu_decode_error(d, BAD, "this result must be a register");
   if (type == T_PRED && !pl->written && o->negated) {
     in->flags |= F_SRC_NOT;
     r->b.negated |= (uint8_t)(1 << (r->scalars - 1));
@@ -541,12 +571,14 @@ void ws_emu_bind(struct decoder *d, struct instance *s, const struct ptx_inst *p
     while ((pat = next_place(pat, &pl))) {
       bool absent = pl.optional && (spare <= 0 || (pl.n && at < p->nops && p->ops[at].kind != OPD_VEC));
       if (absent) {
-        if (pl.code != '#' && pl.code != 'i' && !pl.n) r.scalars++;
+        if (pl.code != '#' && pl.code != 'i' && pl.code != 'Q' && !pl.n) r.scalars++;
         continue;
       }
       if (pl.optional) spare--;
       if (pl.newer && (d->m->sm < 100 || d->m->version < 88))
         ws_emu_decode_error(d, BAD, "this many operands of '%s' need .target sm_100 and .version 8.8", u->row->mnemonic);
+      if (pl.counted && (d->m->sm < 90 || d->m->version < 78))
+        ws_emu_decode_error(d, BAD, "a count needs .target sm_90 and .version 7.8 here");
       if (at == p->nops) ws_emu_decode_error(d, BAD, "operands are missing");
       if (pl.code == 'T') bind_targets(d, s, &r, &p->ops[at++]);
       else bind_place(d, s, &r, &p->ops[at++], &pl);

@@ -30,6 +30,9 @@ void ws_emu_decode_error(struct decoder *d, int code, const char *fmt, ...) {
 }
 
 /* ---- names ---- */
+/* Modifiers that came later than the form that has them. */
+static const struct { const char *prefix, *modifier; uint8_t ptx; } later[] = {
+    {"mbarrier.arrive", ".relaxed", 86}, {"mbarrier.test_wait", ".relaxed", 86}, {"mbarrier.try_wait", ".relaxed", 86}, {"mbarrier.arrive", ".shared::cluster", 80}};
 static const struct isa_use *match(struct decoder *d, const char *name) {
   uint32_t h = 2166136261u;
   for (const char *c = name; *c; c++) h = (h ^ (unsigned char)*c) * 16777619u;
@@ -55,6 +58,9 @@ static const struct isa_use *match(struct decoder *d, const char *name) {
   if (!ws_emu_isa_match(name, u, why, sizeof why)) ws_emu_decode_error(d, WS_CUDA_ERROR_NOT_SUPPORTED, "%s", why);
   if (d->m->version < u->row->ptx)
     ws_emu_decode_error(d, BAD_PTX, "this form of '%s' needs .version %u.%u", u->row->mnemonic, u->row->ptx / 10u, u->row->ptx % 10u);
+  for (size_t i = 0; i < sizeof later / sizeof *later; i++)
+    if (d->m->version < later[i].ptx && !strncmp(u->key, later[i].prefix, strlen(later[i].prefix)) && ws_emu_has(u, later[i].modifier))
+      ws_emu_decode_error(d, BAD_PTX, "'%s' of '%s' needs .version %u.%u", later[i].modifier, later[i].prefix, later[i].ptx / 10u, later[i].ptx % 10u);
   if (d->m->sm < u->row->sm)
     ws_emu_decode_error(d, BAD_PTX, "this form of '%s' needs .target sm_%u", u->row->mnemonic, u->row->sm);
   if (u->row->effects & E_ARCH && !d->m->sm_suffix)

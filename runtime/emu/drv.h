@@ -51,6 +51,7 @@ struct CUmod_st {
 struct CUstream_st { struct CUstream_st *next; struct CUctx_st *ctx; };
 struct CUevent_st { struct CUevent_st *next; struct CUctx_st *ctx; double time; bool recorded, timing; };
 
+enum { DRV_ROW_WORDS = 16 }; /* enough for 1024 rows */
 struct drv {
   pthread_mutex_t lock;
   bool initialized;
@@ -60,6 +61,7 @@ struct drv {
   struct emu_options options;
   struct warp_stats stats;
   double kernel_seconds, core_seconds;
+  uint64_t rows_run[DRV_ROW_WORDS]; /* rows of the instruction table, a bit each, of kernels that have ended well */
   char message[8192];
 };
 /* The emulated driver is one device for the whole process: this is its state. */

@@ -95,6 +95,13 @@ static void add_stats(const struct warp_stats *s, double seconds, double core) {
   ws_emu_drv.core_seconds += core;
 }
 
+static void note_rows(const struct kernel *k) {
+  for (size_t i = 0; i < k->n; i++) {
+    size_t row = (size_t)(k->src[i].row - ws_emu_isa);
+    if (k->src[i].row && row < 64 * DRV_ROW_WORDS) ws_emu_drv.rows_run[row / 64] |= (uint64_t)1 << row % 64;
+  }
+}
+
 ws_cu_result ws_emu_launch(struct CUctx_st *c, struct CUfunc_st *f, const struct launch_shape *shape, void **params, void **extra) {
   struct emu_launch l = {.dynamic_shared = shape->dynamic, .options = ws_emu_drv.options};
   ws_cu_result r = ws_emu_function_kernel(f);
@@ -116,6 +123,7 @@ ws_cu_result ws_emu_launch(struct CUctx_st *c, struct CUfunc_st *f, const struct
   r = fault ? (ws_cu_result)ws_emu_run_grid(&l, &stats, &core, fault) : WS_CUDA_ERROR_OUT_OF_MEMORY;
   add_stats(&stats, ws_emu_now() - start, core);
   ws_emu_trace_end(&l.options);
+  if (!r) note_rows(f->kernel);
   if (r && fault) {
     ws_emu_say(r, "%s", fault->msg);
     c->broken = r;
@@ -170,6 +178,13 @@ EXPORT int wsemuGetStats(struct wsemu_stats *s) {
                             .async_delayed = t->delayed, .async_reordered = t->reordered, .kernel_seconds = ws_emu_drv.kernel_seconds, .core_seconds = ws_emu_drv.core_seconds};
   pthread_mutex_unlock(&ws_emu_drv.lock);
   return 0;
+}
+
+EXPORT int wsemuRowsRun(unsigned int row) {
+  pthread_mutex_lock(&ws_emu_drv.lock);
+  int r = row >= ws_emu_isa_rows ? -1 : row < 64 * DRV_ROW_WORDS && ws_emu_drv.rows_run[row / 64] >> row % 64 & 1;
+  pthread_mutex_unlock(&ws_emu_drv.lock);
+  return r;
 }
 
 EXPORT void wsemuResetStats(void) {

@@ -3,11 +3,12 @@
  * Everything is checked at issue, with the thread's line; the bytes move in an agent (engine.h). A copy into shared memory is one
  * step that ends by crediting the mbarrier; a multicast is such an agent for each CTA. A copy out of shared memory is two: it
  * reads, which wait_group.read waits for, and then it writes. Tiles: tile.h. */
+#include "address.h"
 #include "tile.h"
 #include "trace.h"
 
-/* in->w: the operation of a reduction, enum bulk_op, and its type << 4; in->n: rank of a tensor form; in->u: A1_WIDE .. A3_WIDE, MULTICAST, PAIR */
-enum { MULTICAST = 8, PAIR = 16 /* .cta_group::2 */ };
+/* in->w: the operation of a reduction, enum bulk_op, and its type << 4; in->n: rank of a tensor form; in->u: A1_WIDE .. A3_WIDE, MULTICAST .. */
+enum { MULTICAST = 8, PAIR = 16 /* .cta_group::2 */, FOUR = 32 /* .tile::gather4, .tile::scatter4 */, MASKED = 64 /* .cp_mask */ };
 #define OP(in) ((uint8_t)((in)->w & 15))
 #define TYPE(in) ((uint8_t)((in)->w >> 4))
 #define POISON UINT64_C(0x7ff57ff57ff57ff5) /* as exec_async.c has it */
@@ -83,18 +84,21 @@ static bool take_tile(struct who who, uint64_t a, struct tile *t) {
   const void *bytes = map_bytes(who, a);
   if (!bytes) return false;
   if (!ws_emu_tmap_unpack(bytes, &t->map)) return BAD(who, "names a tensor map, but there is none at 0x%llx", (unsigned long long)(a & ~WINDOW_MASK)), false;
-  if (t->map.rank != who.in->n) return BAD(who, "has %u coordinates, but its tensor map has rank %u", who.in->n, t->map.rank), false;
+  t->map.four = who.in->u & FOUR;
+  if (t->map.four && (t->map.rank != 2 || t->map.box[1] != 1))
+    return BAD(who, "takes four rows through a tensor map of rank %u with a box of %u rows: rank 2 and one row are needed", t->map.rank, t->map.rank > 1 ? t->map.box[1] : 1), false;
+  if (!t->map.four && t->map.rank != who.in->n) return BAD(who, "has %u coordinates, but its tensor map has rank %u", who.in->n, t->map.rank), false;
   const char *why = unsupported(&t->map);
   if (why) return WHO_FAULT(who, WS_CUDA_ERROR_NOT_SUPPORTED, "uses a tensor map: %s", why), false;
-  for (int d = 0; d < t->map.rank; d++) t->at[d] = ((const int32_t *)ws_emu_slot(who.w, who.in->x[d]))[who.lane];
+  for (int d = 0; d < who.in->n; d++) t->at[d] = ((const int32_t *)ws_emu_slot(who.w, who.in->x[d]))[who.lane];
   t->bytes = ws_emu_tmap_tile_bytes(&t->map);
   return true;
 }
 
 /* All rows of the tile that lie in the tensor lie in memory, too. */
 static bool tile_in_memory(struct who who, const struct tile *t, bool write) {
-  uint64_t lo, n = tile_span(t, &lo);
-  if (!n || ws_emu_mem_holds(lo, n, write)) return true;
+  uint64_t lo, n = t->map.four ? 1 : tile_span(t, &lo);
+  if (!t->map.four && (!n || ws_emu_mem_holds(lo, n, write))) return true;
   struct tile_walk walk;
   struct tile_row row;
   ws_emu_tile_begin(&walk, &t->map, t->at);
@@ -215,6 +219,7 @@ struct store {
   uint64_t to;
   struct place from;
   uint8_t op, type;
+  uint16_t mask;    /* of every 16 bytes those that are written; 0: all */
   uint8_t data[];
 };
 
@@ -228,7 +233,10 @@ static enum agent_step perform_store(struct agent *a) {
   }
   if (s->tile.map.rank) tile_store(&s->tile, s->data, s->op, s->type);
   else if (s->op) reduce_bytes(s->op, s->type, (uint8_t *)(uintptr_t)s->to, s->data, s->tile.bytes);
-  else memcpy((void *)(uintptr_t)s->to, s->data, s->tile.bytes);
+  else if (s->mask) {
+    for (uint32_t i = 0; i < s->tile.bytes; i++)
+      if (s->mask >> i % 16 & 1) ((uint8_t *)(uintptr_t)s->to)[i] = s->data[i];
+  } else memcpy((void *)(uintptr_t)s->to, s->data, s->tile.bytes);
   return AGENT_DONE;
 }
 
@@ -245,12 +253,16 @@ static int issue_store(struct who who, const struct store *s) {
   return ws_emu_agent_issue(a);
 }
 
-/* [g], [s], size */
+/* [g], [s], size {, policy} {, mask} */
 static int store_one(struct who who) {
   struct store s = {.to = address_1(who, 0), .op = OP(who.in), .type = TYPE(who.in), .tile.bytes = word(who, 2)};
   if (!good_size(who, s.tile.bytes) || !global_range(who, s.to, s.tile.bytes, true) ||
       !shared_range(who, address_2(who, 1), SP_SHARED, s.tile.bytes, 16, false, &s.from))
     return EV_FAULT;
+  if (who.in->u & MASKED) {
+    s.mask = ((const uint16_t *)ws_emu_slot(who.w, who.in->o[4]))[who.lane];
+    if (!s.mask) return EV_NEXT;
+  }
   return issue_store(who, &s);
 }
 /* [map, {c}], [s] */
@@ -310,6 +322,33 @@ HANDLER(bulk_wait) {
   return EV_NEXT;
 }
 
+/* ---- PTX ISA "st.bulk": zeros by ordinary stores; o[0] the address, o[1] the size in a register of in->w bytes ---- */
+HANDLER(store_zeros) {
+  uint32_t all = w->mask;
+  uint64_t a[LANES], left[LANES];
+  lane_addresses(w, in->o[0], in->u & A1_WIDE, in->imm, a);
+  for (int i = 0; i < LANES; i++) {
+    left[i] = 0;
+    memcpy(&left[i], (const uint8_t *)ws_emu_slot(w, in->o[1]) + i * in->w, in->w);
+    if (!(all >> i & 1)) continue;
+    if (left[i] % 8 || left[i] > 16777216) return ws_emu_fault(w, in, i, WS_CUDA_ERROR_ILLEGAL_INSTRUCTION, "initialises %llu bytes: a multiple of 8 up to 16777216 is needed", (unsigned long long)left[i]);
+  }
+  for (;;) {
+    struct access p;
+    w->mask = 0;
+    for (int i = 0; i < LANES; i++)
+      if (all >> i & 1 && left[i]) w->mask |= 1u << i;
+    if (!w->mask) break;
+    int ev = in->n == SP_SHARED ? shared_access(w, in, a, 8, ACCESS_WRITE, &p) : generic_access(w, in, a, 8, ACCESS_WRITE, &p);
+    if (ev != EV_NEXT) return ev;
+    for (uint32_t m = w->mask; m; m &= m - 1) memset(p.p[__builtin_ctz(m)], 0, 8);
+    w->stats.shared_written += 8u * (uint64_t)__builtin_popcount(w->mask);
+    for (int i = 0; i < LANES; i++) a[i] += 8, left[i] -= left[i] ? 8 : 0;
+  }
+  w->mask = all;
+  return EV_NEXT;
+}
+
 /* ---- forms ---- */
 static uint8_t operation(const struct isa_use *u) {
   for (uint8_t op = BULK_ADD; op <= BULK_XOR; op++)
@@ -322,7 +361,8 @@ static emu_fn *tensor_form(const struct isa_use *u, struct inst *in) {
   uint8_t rank = 0;
   for (uint8_t d = 0; d < 5; d++)
     if (ws_emu_has(u, dims[d])) rank = d + 1;
-  if (in->n != rank) return NULL; /* the coordinates that bind counted */
+  if (ws_emu_has(u, ".tile::gather4") || ws_emu_has(u, ".tile::scatter4")) in->u |= FOUR;
+  if (in->n != (in->u & FOUR ? 5 : rank)) return NULL; /* the coordinates that bind counted */
   in->w = operation(u);
   if (ws_emu_has(u, ".prefetch")) return tensor_prefetch;
   if (ws_emu_has(u, ".bulk_group")) return tensor_store;
@@ -332,7 +372,13 @@ static emu_fn *tensor_form(const struct isa_use *u, struct inst *in) {
 emu_fn *LEVELLED(ws_emu_resolve_bulk)(struct bind *b) {
   const struct isa_use *u = b->u;
   struct inst *in = b->in;
+  if (*u->row->mnemonic == 's') { /* st.bulk */
+    in->w = b->sw;
+    in->n = (uint8_t)b->space;
+    return in->imm2 ? NULL : store_zeros; /* the initial value must be 0 */
+  }
   if (ws_emu_has(u, ".multicast::cluster")) in->u |= MULTICAST;
+  if (ws_emu_has(u, ".cp_mask")) in->u |= MASKED;
   if (ws_emu_has(u, ".cta_group::2")) in->u |= PAIR;
   if (ws_emu_has(u, ".tensormap")) return map_prefetch;
   if (ws_emu_has(u, ".commit_group")) return bulk_commit;

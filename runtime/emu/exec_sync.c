@@ -55,6 +55,7 @@ emu_fn *LEVELLED(ws_emu_resolve_sync)(struct bind *b) {
   const struct isa_use *u = b->u;
   if (ws_emu_has(u, ".async")) return proxy_fence;
   if (ws_emu_has(u, ".mbarrier_init")) return init_fence;
+  if (b->ints && b->in->imm2 != 128) return NULL; /* fence.proxy.tensormap::generic.acquire: of a whole map */
   if (strncmp(u->row->mnemonic, "bar", 3)) return fence;
   b->in->imm = ws_emu_has(u, ".popc") ? RED_POPC : ws_emu_has(u, ".and") ? RED_AND : ws_emu_has(u, ".or") ? RED_OR : RED_NONE;
   b->in->imm2 = !ws_emu_has(u, ".arrive");

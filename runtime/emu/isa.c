@@ -11,6 +11,19 @@ const struct isa_row ws_emu_isa[] = {
 };
 const size_t ws_emu_isa_rows = sizeof ws_emu_isa / sizeof *ws_emu_isa;
 
+const struct isa_refused ws_emu_isa_refused[] = {
+    {"tcgen05.mma.sp, tcgen05.mma.ws.sp", "the layout of the sparsity metadata stands in figures only"},
+    {"mma.sp, wgmma.mma_async.sp, wmma", "not modelled: attention does not use them"},
+    {"mma of m8n8k4, m8n8k16, f64, sub-byte and block-scaled forms", "not modelled: attention does not use them"},
+    {"cp.async.bulk.tensor .im2col, .im2col::w, .im2col::w::128", "not modelled: maps for convolutions cannot be encoded"},
+    {"tensormap.replace, tensormap.cp_fenceproxy", "tensor maps are the emulator's own 128 bytes, which a kernel cannot alter"},
+    {"multimem.*, cp.async.bulk of multimem addresses", "one device"},
+    {"tex, tld4, txq, suld, sust, sured, suq, istypep", "no textures and surfaces"},
+    {"shfl, vote without .sync; barrier.cluster, redux and elect on targets before theirs", "not on targets from sm_70 on"},
+    {"cvt of .s2f6x2, cvt.pack, vadd .. vset4 (video), add and the like of .u8x4", "not modelled"},
+    {"call of a function pointer, recursive calls, alloca, stacksave, stackrestore", "calls are expanded when a kernel is decoded"},
+    {NULL, NULL}};
+
 /* One of the alternatives at p (up to a space) equals the modifier. */
 static bool offers(const char *p, const char *mod, size_t n) {
   while (*p && *p != ' ') {
@@ -140,7 +153,7 @@ static size_t add(char *out, size_t n, size_t at, const char *s) {
 
 size_t ws_emu_isa_list(char *out, size_t n) {
   const char *section = "";
-  size_t at = add(out, n, 0, "| instruction | modifiers | PTX | target | effects |\n|---|---|---|---|---|\n");
+  size_t at = add(out, n, 0, "| instruction | modifiers | PTX | target | how | effects |\n|---|---|---|---|---|---|\n");
   static const struct { uint16_t bit; const char *text; } names[] = {
       {E_READ, " reads"}, {E_WRITE, " writes"}, {E_ATOMIC, " atomic"}, {E_SYNC, " synchronises"}, {E_ASYNC, " asynchronous"},
       {E_WARP, " warp-wide"}, {E_BRANCH, " branches"}, {E_END, " ends threads"}, {E_ALIGNED, " aligned"}, {E_ARCH, " architecture-specific"}, {E_PROXY, " async proxy"},
@@ -152,7 +165,7 @@ size_t ws_emu_isa_list(char *out, size_t n) {
       section = r->section;
       at = add(out, n, at, "| *");
       at = add(out, n, at, section);
-      at = add(out, n, at, "* | | | | |\n");
+      at = add(out, n, at, "* | | | | | |\n");
     }
     snprintf(cell, sizeof cell, "| `%s` | ", r->mnemonic);
     at = add(out, n, at, cell);
@@ -160,11 +173,18 @@ size_t ws_emu_isa_list(char *out, size_t n) {
       char c[2] = {*p, 0};
       at = add(out, n, at, *p == '|' ? "/" : *p == '?' || *p == '~' ? "?" : c);
     }
-    snprintf(cell, sizeof cell, " | %u.%u | sm_%u |", r->ptx / 10u, r->ptx % 10u, r->sm);
+    const char *how = r->effects & E_ORDER ? "ordering only" : r->effects & E_RULED ? "representative" : "modelled";
+    snprintf(cell, sizeof cell, " | %u.%u | sm_%u | %s |", r->ptx / 10u, r->ptx % 10u, r->sm, how);
     at = add(out, n, at, cell);
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
       if (r->effects & names[k].bit) at = add(out, n, at, names[k].text);
     at = add(out, n, at, " |\n");
+  }
+  at = add(out, n, at, "| *Refused* | | | | | |\n");
+  for (const struct isa_refused *r = ws_emu_isa_refused; r->forms; r++) {
+    char line[400];
+    snprintf(line, sizeof line, "| %s | %s | | | refused | |\n", r->forms, r->reason);
+    at = add(out, n, at, line);
   }
   return at;
 }

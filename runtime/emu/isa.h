@@ -14,10 +14,12 @@
  *   _  must be _              i     a small constant, packed into imm                A  wgmma's A: a descriptor or {4}
  *   t  the generic address of a tensor map, and coordinates
  *   @  an address: @s @c @g @m @n in shared::cta, shared::cluster, global, tensor memory, generic, else in the space among the modifiers
+ *   I H N 32 bits: the number of a barrier, a thread count, a number of columns
+ *   X     an address in tensor memory, Q 64 bits: kept among the vector operands
  *   D     tcgen05's A: a descriptor (the first of two slots) or an address in tensor memory (the second)
  *   L     label   F  function   (  argument list          T  target list
  *   w  any register at least as wide as the type (PTX ISA "Operand Size Exceeding Instruction-Type Size")
- *   {n} vector of n   {D} of wgmma's accumulators or tcgen05's data   * vector of the .v2/.v4/.v8 modifier, or one   +  optional, from sm_100 and .version 8.8 on   |p  may name a second, predicate, result   ?  optional
+ *   {n} vector of n   {D} of wgmma's accumulators or tcgen05's data   * vector of the .v2/.v4/.v8 modifier, or one   +  optional, from sm_100 and .version 8.8 on   ^  optional, from sm_90 and .version 7.8 on   !  no sink   |p  may name a second, predicate, result   ?  optional
  */
 #ifndef WS_EMU_ISA_H
 #define WS_EMU_ISA_H
@@ -38,7 +40,9 @@ enum isa_effect {
   E_PROXY = 1024,   /* reads shared memory through the async proxy */
   E_REGISTERS = 2048, /* changes how many registers a thread has */
   E_CHIP = 4096, /* on that very target only: no newer one has it */
-  E_UNSYNC = 8192 /* exchanges between whatever lanes are there: not from sm_70 and .version 6.4 on */
+  E_ORDER = 8192, /* modelled as far as it orders things, or not even that: a hint */
+  E_RULED = 16384, /* representative: some bits of the result are a ruling of this emulator's, see README.md */
+  E_UNSYNC = 32768 /* exchanges between whatever lanes are there: not from sm_70 and .version 6.4 on */
 };
 
 enum isa_family { FAM_CONTROL, FAM_INT, FAM_FLOAT, FAM_HALF, FAM_CMP, FAM_MOVE, FAM_CVT, FAM_MEM, FAM_ATOM, FAM_ASYNC, FAM_WARP, FAM_SYNC,
@@ -68,6 +72,9 @@ struct isa_use { /* one instruction name, matched */
 /* Matches a full name such as "ld.global.v4.u32". On failure returns false with a reason in why. */
 bool ws_emu_isa_match(const char *name, struct isa_use *u, char *why, size_t n);
 bool ws_emu_has(const struct isa_use *u, const char *mod); /* one of the matched modifiers, written with its dot */
+/* What the ISA has and the table has not, with the reason. */
+struct isa_refused { const char *forms, *reason; };
+extern const struct isa_refused ws_emu_isa_refused[]; /* ends with NULLs */
 /* The coverage list as a Markdown table. Writes at most n bytes with the terminator, returns the full length. */
 size_t ws_emu_isa_list(char *out, size_t n);
 #endif

@@ -12,16 +12,17 @@ struct matrix {
   struct who who;
   uint32_t start, leading, stride, span; /* span: of the swizzle, 16 for none */
   uint32_t bytes;                        /* of an element */
+  uint32_t atom;                         /* 32: what the swizzle moves, else 16 */
 };
 /* What both descriptors have in common. */
 INLINE struct matrix matrix_of(struct cta *c, struct who who, uint64_t d, uint32_t span, uint32_t bytes) {
-  return (struct matrix){c, who, (uint32_t)(d & 0x3fff) << 4, (uint32_t)(d >> 16 & 0x3fff) << 4, (uint32_t)(d >> 32 & 0x3fff) << 4, span, bytes};
+  return (struct matrix){c, who, (uint32_t)(d & 0x3fff) << 4, (uint32_t)(d >> 16 & 0x3fff) << 4, (uint32_t)(d >> 32 & 0x3fff) << 4, span, bytes, 16};
 }
 
 /* Where the 16 bytes at an offset from the start lie in shared memory; false when they lie outside. */
 INLINE bool place_of(const struct matrix *m, uint32_t offset, uint32_t *at) {
   uint32_t a = m->start + offset;
-  a ^= (a >> 7 & (m->span / 16 - 1)) << 4;
+  a ^= m->atom == 32 ? (a >> 7 & 3) << 5 : (a >> 7 & (m->span / 16 - 1)) << 4;
   *at = a -= m->cta->k->shared_base;
   return a <= m->cta->shared_size && m->cta->shared_size - a >= 16;
 }
@@ -37,6 +38,7 @@ INLINE uint32_t k_major(const struct matrix *m, uint32_t mn, uint32_t unit) {
 /* Where the 16 bytes from element `mn` on of row `k` start, M or N being contiguous. */
 INLINE uint32_t mn_major(const struct matrix *m, uint32_t mn, uint32_t k) {
   uint32_t at = mn * m->bytes;
+  if (m->atom == 32) return at / 128 * m->leading + (k >> 2) * m->stride + (k & 3) * 128 + at % 128;
   if (m->span == 16) return (at >> 4) * m->stride + (k >> 3) * m->leading + (k & 7) * 16;
   return at / m->span * m->leading + (k >> 3) * m->stride + (k & 7) * m->span + at % m->span;
 }
@@ -51,7 +53,7 @@ INLINE uint32_t fetch_units(const struct matrix *m, uint32_t rows, uint32_t unit
     }
   return rows;
 }
-static uint32_t fetch_k(const struct matrix *m, uint32_t rows, uint8_t (*out)[32]) { return fetch_units(m, rows, 2, out); }
+static inline uint32_t fetch_k(const struct matrix *m, uint32_t rows, uint8_t (*out)[32]) { return fetch_units(m, rows, 2, out); }
 INLINE uint32_t fetch_mn_as(const struct matrix *m, uint32_t rows, uint32_t bytes, uint8_t (*out)[32]) {
   for (uint32_t r = 0; r < rows; r += 16 / bytes)
     for (uint32_t k = 0; k < 32 / bytes; k++) {
@@ -61,8 +63,8 @@ INLINE uint32_t fetch_mn_as(const struct matrix *m, uint32_t rows, uint32_t byte
     }
   return rows;
 }
-static uint32_t fetch_mn(const struct matrix *m, uint32_t rows, uint8_t (*out)[32]) {
-  return m->bytes == 1 ? fetch_mn_as(m, rows, 1, out) : fetch_mn_as(m, rows, 2, out);
+static inline uint32_t fetch_mn(const struct matrix *m, uint32_t rows, uint8_t (*out)[32]) {
+  return m->bytes == 1 ? fetch_mn_as(m, rows, 1, out) : m->bytes == 2 ? fetch_mn_as(m, rows, 2, out) : fetch_mn_as(m, rows, 4, out);
 }
 
 /* The same bytes, noted as read; what lies outside is left to the fetch. */

@@ -38,6 +38,10 @@ INLINE float value_of(uint32_t code, uint8_t type) {
     case T_BF16: return bf2f((uint16_t)code);
     case T_TF32: return u2f(code & 0xffffe000u);
     case T_E5M2: return h2f((uint16_t)(code << 8));
+    case T_E2M1: case T_E2M3: case T_E3M2: { /* in the low bits */
+      float f = type == T_E2M1 ? u2f((code & 7) << 22) * 0x1p126f : type == T_E2M3 ? u2f((code & 0x1f) << 20) * 0x1p126f : u2f((code & 0x1f) << 21) * 0x1p124f;
+      return code & (type == T_E2M1 ? 8 : 0x20) ? -f : f;
+    }
     default: { /* e4m3: no infinities, one NaN */
       float f = u2f((code & 0x7f) << 20) * 0x1p120f;
       f = (code & 0x7f) == 0x7f ? u2f(0x7fffffffu) : f;
@@ -47,7 +51,7 @@ INLINE float value_of(uint32_t code, uint8_t type) {
 }
 /* A subnormal has the exponent of the least normal of its format. */
 INLINE int32_t exponent_of(float v, uint8_t type) {
-  int32_t least = type == T_F16 || type == T_E5M2 ? -14 : type == T_E4M3 ? -6 : -126, e = (int32_t)(f2u(v) >> 23 & 255) - 127;
+  int32_t least = type == T_F16 || type == T_E5M2 ? -14 : type == T_E4M3 ? -6 : type == T_E2M1 || type == T_E2M3 ? 0 : type == T_E3M2 ? -2 : -126, e = (int32_t)(f2u(v) >> 23 & 255) - 127;
   e = e < least ? least : e;
   return f2u(v) << 1 ? e : NOTHING;
 }
@@ -94,6 +98,9 @@ INLINE uint32_t fill_b_as(struct operands *q, const uint8_t (*rows)[32], uint8_t
     case T_F16: return call(T_F16, 2);                                                                                \
     case T_BF16: return call(T_BF16, 2);                                                                              \
     case T_TF32: return call(T_TF32, 4);                                                                              \
+    case T_E2M1: return call(T_E2M1, 1);                                                                              \
+    case T_E2M3: return call(T_E2M3, 1);                                                                              \
+    case T_E3M2: return call(T_E3M2, 1);                                                                              \
     case T_E5M2: return call(T_E5M2, 1);                                                                              \
     default: return call(T_E4M3, 1);                                                                                  \
   }

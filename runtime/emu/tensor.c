@@ -260,7 +260,7 @@ int ws_emu_tc_issue(const struct tc_op *like) {
   struct cluster *cl = w->cta->cluster;
   const struct tc_op *op = append(like);
   if (!op) return EV_FAULT;
-  if (like->touch(like, (uint32_t)op->number) != EV_NEXT) return EV_FAULT;
+  if (like->touch && like->touch(like, (uint32_t)op->number) != EV_NEXT) return EV_FAULT;
   w->stats.async++;
   uint8_t when = options(cl)->schedule;
   if (when == SCHED_EARLY || (when == SCHED_RANDOM && ws_emu_random(cl, 4) == 0)) return perform_through(w->cta, like, op->number);

@@ -33,7 +33,9 @@ struct tc_op {
   uint64_t a, b;          /* descriptors, or A's address */
   uint32_t d, form;       /* address of D, instruction descriptor */
   uint32_t off[8];        /* lanes that are not written, a bit each */
-  struct tc_span span[2];
+  uint32_t factors_a, factors_b; /* addresses of scale factors */
+  uint64_t zeros;         /* zero-column mask descriptor, 0: none */
+  struct tc_span span[4];
   uint8_t spans;
   uint32_t mbar;          /* commit: offset in shared memory .. */
   uint32_t targets;       /* .. of these CTAs */

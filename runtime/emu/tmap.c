@@ -107,6 +107,7 @@ bool ws_emu_tmap_unpack(const void *from, struct tmap *m) {
 /* ---- tiles ---- */
 /* The element stride of dimension 0 is ignored unless the tensor is interleaved. */
 uint32_t ws_emu_tmap_count(const struct tmap *m, int d) {
+  if (m->four && d == 1) return 4;
   uint32_t step = d || m->interleave ? m->step[d] : 1;
   return (m->box[d] + step - 1) / step;
 }
@@ -137,6 +138,7 @@ void ws_emu_tile_begin(struct tile_walk *w, const struct tmap *m, const int32_t 
   if (first > last) first = last;
   *w = (struct tile_walk){.m = m, .row_bytes = (uint32_t)(width * size), .first = (uint32_t)(first * size), .last = (uint32_t)(last * size)};
   for (int d = 0; d < m->rank; d++) w->at[d] = w->begin[d] = coordinates[d], w->count[d] = ws_emu_tmap_count(m, d);
+  for (int i = 0; m->four && i < 4; i++) w->rows[i] = coordinates[1 + i];
 }
 
 bool ws_emu_tile_next(struct tile_walk *w, struct tile_row *row) {
@@ -153,7 +155,10 @@ bool ws_emu_tile_next(struct tile_walk *w, struct tile_row *row) {
   int d = 1;
   for (; d < m->rank; d++) { /* the next row */
     w->at[d] += m->step[d];
-    if (++w->index[d] < w->count[d]) break;
+    if (++w->index[d] < w->count[d]) {
+      if (m->four) w->at[d] = w->rows[w->index[d]];
+      break;
+    }
     w->index[d] = 0;
     w->at[d] = w->begin[d];
   }

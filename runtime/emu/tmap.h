@@ -13,6 +13,7 @@ struct tmap {
   uint64_t address, extent[TMAP_RANK];
   uint64_t stride[TMAP_RANK];                        /* bytes; of dimension 0 the element's */
   uint32_t box[TMAP_RANK], step[TMAP_RANK];          /* step: element strides */
+  bool four;      /* .tile::gather4, .tile::scatter4: dimension 1 has four coordinates; not part of the 128 bytes */
 };
 
 /* NULL, or what the driver would refuse. */
@@ -41,7 +42,7 @@ struct tile_row {
 struct tile_walk {
   const struct tmap *m;
   int64_t at[TMAP_RANK];     /* coordinates */
-  int64_t begin[TMAP_RANK];
+  int64_t begin[TMAP_RANK], rows[4]; /* rows: with `four` */
   uint32_t index[TMAP_RANK], count[TMAP_RANK]; /* dimensions 1.. */
   uint32_t row_bytes, first, last, offset;
   bool done;

@@ -122,4 +122,6 @@ int wsemuListUnsupported(const char *ptx, char *out, size_t n, size_t *length);
 
 /* The instruction table as Markdown. Copies at most n bytes with the terminator, returns the full length. */
 size_t wsemuCoverage(char *out, size_t n);
+/* Whether a kernel that has ended well in this process had an instruction of that row of the table: 1, 0, or -1 behind the last row. */
+int wsemuRowsRun(unsigned int row);
 #endif

@@ -181,6 +181,10 @@ static void test_loads(void **state) {
 /* Both CTAs of the pair get what one of them asks for; then each sends its words to the other. */
 static uint32_t exchanged(int k) { return input[k < 32 ? 32 + k : k - 32]; }
 static uint32_t summed(int k) { return input[k < 32 ? 32 + k : k - 32] + input[k]; }
+#define OTHER(k) input[(k) < 32 ? 32 + (k) : (k) - 32]
+static uint32_t least_of_both(int k) { return (int32_t)OTHER(k) < (int32_t)input[k] ? OTHER(k) : input[k]; }
+static uint32_t incremented(int k) { return input[k] >= OTHER(k) ? 0 : input[k] + 1; }
+static uint32_t either(int k) { return OTHER(k) | input[k]; }
 static void test_clusters(void **state) {
   (void)state;
   expect(HEAD(".reqnctapercluster 4, 1, 1\n") EXPECT ALL "setp.eq.u32 p, r, 2;\nand.pred p, p, q;\nmov.u16 h, 15;\n"
@@ -190,6 +194,10 @@ static void test_clusters(void **state) {
 #define END "mul.wide.u32 x, t, 4;\n" SHOW ALL "ret;\n}\n"
   expect(PAIR "@q cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [n], [s+128], 128, [m];\n" WAIT END, 2, 64, exchanged);
   expect(PAIR "st.shared.u32 [c], v;\n" ALL "@q cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u32 [n], [s+128], 128, [m];\n" WAIT END, 2, 64, summed);
+#define SEND(op) PAIR "st.shared.u32 [c], v;\n" ALL "@q cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes." op " [n], [s+128], 128, [m];\n" WAIT END
+  expect(SEND("min.s32"), 2, 64, least_of_both);
+  expect(SEND("inc.u32"), 2, 64, incremented);
+  expect(SEND("or.b32"), 2, 64, either);
 }
 
 /* ---- groups: shared memory is read by wait_group.read, and not before it has to be ---- */
@@ -229,6 +237,8 @@ static uint32_t max_bf16(int k) { (void)k; return 0x40003f80; } /* max(1, 2) and
 static uint32_t add_u64(int k) { return k % 2 ? 8 : 6; }        /* (7, 5) + (1, 3): a carry that is none */
 static uint32_t max_s64(int k) { return k % 2 ? 5 : 7; }
 static uint32_t flushed(int k) { (void)k; return 0; }
+static uint32_t wrapped(int k) { return k % 2 ? 0 : 4; } /* 3 below 9, 5 not below 5 */
+static uint32_t differ(int k) { return k % 2 ? 6 : 3; }
 static void reduction(const char *op, const char *first, const char *second, uint32_t (*want)(int k)) {
   char text[4096];
   snprintf(text, sizeof text,
@@ -246,6 +256,8 @@ static void test_reductions(void **state) {
   reduction(".min.f16", "mov.b32 v, 0x3c003c00;", "mov.b32 v, 0x4000bc00;", min_f16);
   reduction(".max.bf16", "mov.b32 v, 0x3f803f80;", "mov.b32 v, 0x40007fc0;", max_bf16);
   reduction(".add.u64", "selp.b32 v, 5, 7, p;", "selp.b32 v, 1, 1, p;", add_u64);
+  reduction(".inc.u32", "selp.b32 v, 3, 5, p;", "selp.b32 v, 9, 5, p;", wrapped);
+  reduction(".xor.b64", "selp.b32 v, 1, 4, p;", "selp.b32 v, 2, 2, p;", differ);
   reduction(".max.s64", "selp.b32 v, 7, 5, p;", "selp.b32 v, 9, 0xfffffff0, p;", max_s64);
 }
 

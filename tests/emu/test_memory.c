@@ -167,7 +167,7 @@ static void test_faults(void **state) {
   expect_fault("setp.eq.u32 p, t, 33;\n@p trap;", WS_CUDA_ERROR_LAUNCH_FAILED, "kernel 'k', line 14: '@p trap;': CTA (0,0,0) thread (33,0,0) met a trap");
   expect_fault("setp.lt.u32 p, t, 16;\n@p bar.sync 0;", WS_CUDA_ERROR_ILLEGAL_INSTRUCTION,
                "kernel 'k', line 14: '@p bar.sync 0;': CTA (0,0,0) thread (0,0,0) executes this .aligned instruction with lanes 0x0000ffff of the warp's 0xffffffff");
-  expect_fault(".loc 1 1 0\nbar.sync 16;", WS_CUDA_ERROR_ILLEGAL_INSTRUCTION, "kernel 'k', line 14: 'bar.sync 16;': CTA (0,0,0) thread (0,0,0) names barrier 16: there are 0..15");
+  expect_fault(".loc 1 1 0\nmov.b32 u, 16; bar.sync u;", WS_CUDA_ERROR_ILLEGAL_INSTRUCTION, "kernel 'k', line 14: 'bar.sync u;': CTA (0,0,0) thread (0,0,0) names barrier 16: there are 0..15");
   expect_fault("mov.u64 x, dyn; or.b64 x, x, 0x100000000;\nld.shared.u32 u, [x];", WS_CUDA_ERROR_ILLEGAL_ADDRESS,
                "kernel 'k', line 14: 'ld.shared.u32 u, [x];': CTA (0,0,0) thread (0,0,0) reads 4 bytes at shared address @, outside of the CTA's 128 bytes [0x0, 0x80)");
 }

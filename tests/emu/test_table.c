@@ -35,7 +35,7 @@ static void test_rows(void **state) {
     assert_string_equal(u.row->mnemonic, r->mnemonic);
     assert_true(u.row <= r);
     assert_true(r->family < FAM_COUNT && r->ptx >= 10 && r->sm >= 10 && strlen(r->section) > 5);
-    assert_true(strspn(r->operands, " =0123bhqpW#@LFT(wCMS{}*|?+48scgmn_AiDt") == strlen(r->operands));
+    assert_true(strspn(r->operands, " =0123bhqpW#@LFT(wCMS{}*|?+48scgmn_AiDtXQIHN!^") == strlen(r->operands));
   }
 }
 
@@ -82,6 +82,16 @@ static void test_list(void **state) {
   assert_memory_equal(small, text, 9);
   for (char *c = text; (c = strstr(c, "\n| `")); c++) lines++;
   assert_int_equal(lines, ws_emu_isa_rows);
+  static const char *const kinds[] = {" | modelled | ", " | representative | ", " | ordering only | ", " | refused | "};
+  size_t counted = 0;
+  for (size_t i = 0; i < 4; i++) {
+    size_t before = counted;
+    for (char *c = text; (c = strstr(c, kinds[i])); c++) counted++;
+    assert_true(counted > before);
+  }
+  lines = 0;
+  for (const struct isa_refused *r = ws_emu_isa_refused; r->forms; r++, lines++) assert_non_null(strstr(text, r->forms));
+  assert_int_equal(counted, ws_emu_isa_rows + lines);
   free(text);
 }
 

@@ -81,7 +81,11 @@ static void test_allocation(void **state) {
               "tcgen05.dealloc.cta_group::1.sync.aligned.b32 ta, 512;\nbra END;\nSECOND:\ntcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [where2], 64;\n"
               "ld.shared.b32 tb, [where2];\ntcgen05.dealloc.cta_group::1.sync.aligned.b32 tb, 64;\nEND:\nmov.b32 v, 1;\n" OUT(v), 1);
   expect_fault(ALLOC(128), "allocated 128 columns of tensor memory", "ended without tcgen05.dealloc");
-  expect_fault(ALLOC(48), "names 48 columns", "a power of two from 32 to 512");
+  fault_under(ALLOC(48), "late", "a number of columns must be 32, 64, 128, 256 or 512", "tcgen05.alloc");
+  fault_under(ALLOC(16), "late", "a number of columns must be 32, 64", "tcgen05.alloc");
+  expect_fault("mov.b32 v, 48;\n" ALLOC(v), "names 48 columns", "a power of two from 32 to 512");
+  assert_int_not_equal(run_on(103, "a", ALLOC(64) "tcgen05.ld.red.sync.aligned.32x32b.x2.max.u32 {v, n}, _, [row];\n" WAIT_LD FREE(64), "late"), WS_CUDA_SUCCESS);
+  assert_non_null(strstr(emu_message(), "this result must be a register"));
   expect_fault(ALLOC(32) ALLOC_AT(where2, 64), "allocates 64 columns after an allocation of 32", "must not grow");
   expect_fault(ALLOC(64) "@!first bra L;\ntcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;\nL:\n" ALLOC_AT(where2, 32), "after a tcgen05.relinquish_alloc_permit", "where2");
   expect_fault(ALLOC(64) "add.u32 ta, ta, 32;\n" FREE(64), "deallocates tensor memory at", "where no allocation begins");
@@ -162,7 +166,7 @@ static void test_reductions(void **state) {
   static const uint32_t values[4] = {0x3f800000, 0xc1200000, 0x7fc00000, 0x40490fdb}; /* 1, -10, NaN, pi */
   static const struct { const char *op; uint32_t want; } ops[] = {
       {"max.f32", 0x40490fdb}, {"min.f32", 0xc1200000}, {"max.abs.f32", 0x41200000}, {"min.abs.f32", 0x3f800000}, {"max.NaN.f32", 0x7fffffff},
-      {"min.abs.NaN.f32", 0x7fffffff}, {"max.u32", 0xc1200000}, {"max.s32", 0x7fc00000}, {"min.s32", 0xc1200000}, {"min.u32", 0x3f800000}};
+      {"min.abs.NaN.f32", 0x7fffffff}, {"max.u32", 0xc1200000}, {"max.s32", 0x7fc00000}, {"min.s32", 0xc1200000}, {"min.u32", 0x3f800000}, {"f32.max.abs", 0x41200000}};
   (void)state;
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
     char body[2000];
@@ -173,6 +177,16 @@ static void test_reductions(void **state) {
     CHECK(run_on(103, "a", body, schedules[i % 4]));
     assert_int_equal(got[5], ops[i].want);
     assert_int_equal(got[128 + 5], values[3]);
+  }
+  /* two halves of 16 lanes, over the thread's own registers: columns 0, 1 and 2, 3 */
+  static const struct { const char *op; uint32_t low, high; } halves[] = {{"max.f32", 0x3f800000, 0x40490fdb}, {"min.s32", 0xc1200000, 0x40490fdb}};
+  for (size_t i = 0; i < 2; i++) {
+    char body[2000];
+    size_t at = (size_t)sprintf(body, ALLOC(32));
+    for (int c = 0; c < 4; c++) at += (size_t)sprintf(body + at, "mov.b32 r%d, 0x%x;\n", c, values[c]);
+    sprintf(body + at, "tcgen05.st.sync.aligned.32x32b.x4.b32 [row], {r0, r1, r2, r3};\n" WAIT_ST "tcgen05.ld.red.sync.aligned.16x32bx2.x2.%s {r4, r5}, v, [row], 2;\n" WAIT_LD OUT(v) FREE(32), halves[i].op);
+    CHECK(run_on(103, "a", body, schedules[i]));
+    for (int t = 0; t < 128; t++) assert_int_equal(got[t], t & 16 ? halves[i].high : halves[i].low);
   }
 }
 
@@ -215,6 +229,59 @@ static void test_copies(void **state) {
   expect_fault(ALLOC(32) "@lead tcgen05.cp.cta_group::1.128x256b [ta+28], a;\n" FREE(32), "is not allocated", "tcgen05.cp");
   /* a copy, then a product that takes what it copied, without a wait: ones * ones */
   expect(ALLOC(64) "@lead tcgen05.cp.cta_group::1.128x256b [ta+32], a;\n@lead tcgen05.mma.cta_group::1.kind::f16 [ta], [ta+32], b, " NUMBER(FORM) ", 0;\n" COMMIT(bar) WAIT(bar) AFTER LD1(v, 3) WAIT_LD OUT(v) FREE(64), 16);
+}
+
+/* Elements of 6 and 4 bits become bytes on the way: 6 bits in the low ones, 4 bits in bits 2..5. */
+static uint32_t unpacked(uint32_t unit_at, int i, int bits) {
+  uint32_t v = 0;
+  for (int b = 0; b < bits; b++) {
+    uint32_t at = unit_at + (uint32_t)(i * bits + b) / 8; /* the word at offset o holds o */
+    v |= ((at & ~3u) >> (8 * (at & 3) + (uint32_t)(i * bits + b) % 8) & 1) << b;
+  }
+  return bits == 4 ? v << 2 : v;
+}
+static void test_unpacking_copies(void **state) {
+  (void)state;
+  for (int form = 0; form < 6; form++)
+    for (int bits = 4; bits <= 6; bits += 2) {
+      char body[4000];
+      int n = snprintf(body, sizeof body,
+               ALLOC(32) "mov.u32 n, s;\nshl.b32 v, t, 2;\nadd.u32 n, n, v;\nmov.u32 i, v;\nmov.u32 tb, 0;\nOWN: st.shared.b32 [n], i;\nadd.u32 n, n, 512;\nadd.u32 i, i, 512;\nadd.u32 tb, tb, 512;\nsetp.lt.u32 p, tb, 8192;\n@p bra OWN;\n"
+               "fence.proxy.async.shared::cta;\nbar.sync 0;\nmov.u32 v, s;\nshr.u32 v, v, 4;\ncvt.u64.u32 a, v;\nor.b64 a, a, 0x0000401000080000;\n"
+               "@lead tcgen05.cp.cta_group::1.%s.b8x16.%s [ta+8], a;\n" COMMIT(bar) WAIT(bar) AFTER
+               "tcgen05.ld.sync.aligned.32x32b.x8.b32 {r0, r1, r2, r3, r4, r5, r6, r7}, [row+8];\n" WAIT_LD, copies[form].form, bits == 4 ? "b4x16_p64" : "b6x16_p32");
+      for (int c = 0; c < 8; c++) n += snprintf(body + n, sizeof body - (size_t)n, "st.global.b32 [o+%d], r%d;\n", 512 * c, c);
+      snprintf(body + n, sizeof body - (size_t)n, FREE(32));
+      CHECK(run(body, schedules[(form + bits / 2) % 4]));
+      for (int c = 0; c < 4 * copies[form].units; c++)
+        for (int lane = 0; lane < 128; lane++) {
+          int row = copied_row(form, lane);
+          for (int i = 0; row >= 0 && i < 4; i++)
+            assert_int_equal(got[128 * c + lane] >> 8 * i & 0xff, unpacked((uint32_t)(row / 8 * 256 + row % 8 * 16 + c / 4 * 128), c % 4 * 4 + i, bits));
+        }
+    }
+}
+
+/* Row i of 32 goes to row i + 1, in eight columns; other lanes and columns stay. */
+static void test_shift(void **state) {
+  (void)state;
+  for (size_t k = 0; k < sizeof schedules / sizeof *schedules; k++) {
+    char body[4000];
+    int n = snprintf(body, sizeof body, ALLOC(32) "shl.b32 v, t, 4;\n");
+    for (int c = 0; c < 16; c++) n += snprintf(body + n, sizeof body - (size_t)n, "add.u32 n, v, %d;\ntcgen05.st.sync.aligned.32x32b.x1.b32 [row+%d], {n};\n", c, c);
+    n += snprintf(body + n, sizeof body - (size_t)n, WAIT_ST SYNC "@lead tcgen05.shift.cta_group::1.down [ta+%d];\n@lead tcgen05.shift.cta_group::1.down [ta+%d];\n" COMMIT(bar) WAIT(bar) AFTER, (32 << 16) + 4, (32 << 16) + 4);
+    for (int c = 0; c < 16; c++) n += snprintf(body + n, sizeof body - (size_t)n, LD1(v, %d) WAIT_LD "st.global.b32 [o+%d], v;\n", c, 512 * c);
+    snprintf(body + n, sizeof body - (size_t)n, FREE(32));
+    CHECK(run(body, schedules[k]));
+    for (int c = 0; c < 16; c++)
+      for (int lane = 0; lane < 128; lane++) {
+        bool moved = lane / 32 == 1 && c >= 4 && c < 12;
+        int from = !moved ? lane : lane < 34 ? 32 : lane - 2;
+        assert_int_equal(got[128 * c + lane], 16 * from + c);
+      }
+  }
+  expect_fault(ALLOC(32) "@lead tcgen05.shift.cta_group::1.down [ta+1048576];\n" FREE(32), "shifts from lane 16 on: a multiple of 32", "tcgen05.shift");
+  expect_fault(ALLOC(32) "@lead tcgen05.shift.cta_group::1.down [ta+28];\n" FREE(32), "is not allocated", "tcgen05.shift");
 }
 
 /* ---- order ---- */
@@ -324,10 +391,21 @@ static void test_faults(void **state) {
   expect_fault(ONE(0, "a", "b", 0x8040890), "an element type that its kind does not have", "0x08040890");
   expect_fault(ONE(0, "a", "b", 0x8040480), "names f16 for D", "0x08040480");
   expect_fault(ONE(0, "0x0000001000080040", "b", FORM), "lacks the constant 1 in bits 46..48", "of A");
-  expect_fault(ONE(0, "a", "0x2000401000080040", FORM), "atoms of 32", "of B");
+  expect_fault(ONE(0, "a", "0x2000401000080040", 0x8050490), "atoms of 32, which a transposed matrix has of tf32 alone", "of B");
   expect_fault(ONE(0, "a", "0x6000401000080040", FORM), "an unknown layout", "of B");
   expect_fault(ONE(0, "a", "0x0002401000080040", FORM), "has a base offset", "of B");
   fault_under(ONE(0, "a", "0x0000401000081000", FORM), "late", "of B, whose row 0 lies outside of the CTA's", "stride 256");
+#define SCALED(kind, at_a, at_b, form) ALLOC(64) "@lead tcgen05.mma.cta_group::1.kind::" kind " [ta], a, b, " NUMBER(form) ", [ta+" #at_a "], [ta+" #at_b "], 0;\n" COMMIT(bar) WAIT(bar) FREE(64)
+  expect_fault(SCALED("mxf8f6f4.block_scale", 33, 36, 0x8880000), "takes scale factors of A from 0x0000", "an even column");
+  expect_fault(SCALED("mxf8f6f4.block_scale", 32, 64, 0x8880000), "takes scale factors from column", "is not allocated");
+  expect_fault(SCALED("mxf8f6f4.block_scale", 32, 36, 0x8080000), "names UE4M3 for the scale factors", "0x08080000");
+  expect_fault(SCALED("mxf4.block_scale", 32, 36, 0x88880480), "asks for K 96", "0x88880480");
+  expect_fault(SCALED("mxf4.block_scale", 32, 36, 0x28880480), "a scale factor id", "0x28880480");
+  fault_under(ALLOC(64) "tcgen05.st.sync.aligned.32x32b.x1.b32 [row+32], {t};\n" WAIT_ST SYNC "@lead tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale [ta], a, b, 0x08880000, [ta+32], [ta+36], 0;\n" COMMIT(bar) WAIT(bar) FREE(64), "early",
+              "takes scale factors of A from column 32, which differ between lane 0 and lane 32", "all four quarters");
+  expect_fault(ALLOC(64) "@lead tcgen05.mma.cta_group::1.kind::f16.ashift [ta], [ta+32], b, 0x04040490, 0;\n" FREE(64), "shifts A, but M is 64", "tcgen05.mma");
+  expect_fault(ALLOC(64) "@lead tcgen05.mma.ws.cta_group::1.kind::f16 [ta], a, b, 0x08040490, 0;\n" FREE(64), "N must be 64, 128 or 256", "0x08040490");
+  expect_fault(ALLOC(64) "@lead tcgen05.mma.cta_group::1.kind::tf32 [ta], a, b, 0x08050910, 0;\n" FREE(64), "needs that of 128 bytes with atoms of 32", "of B");
   expect_fault(ALLOC(64) "sub.u32 n, n, 8192;\nst.shared.b32 [n], v;\nbar.sync 0;\n" MMA(0, 0) COMMIT(bar) WAIT(bar) FREE(64), "without a fence.proxy.async since", "st.shared.b32");
   expect_fault(ALLOC(64) "@lead tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [s];\n" FREE(64), "where none is initialised", "tcgen05.commit");
 }
@@ -445,7 +523,7 @@ static void test_device(void **state) {
 static int setup(void **state) { (void)state; emu_open(); return 0; }
 static int teardown(void **state) { (void)state; emu_close(); return 0; }
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_allocation), cmocka_unit_test(test_shapes), cmocka_unit_test(test_reductions), cmocka_unit_test(test_copies), cmocka_unit_test(test_order), cmocka_unit_test(test_program_order),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_allocation), cmocka_unit_test(test_shapes), cmocka_unit_test(test_reductions), cmocka_unit_test(test_copies), cmocka_unit_test(test_unpacking_copies), cmocka_unit_test(test_shift), cmocka_unit_test(test_order), cmocka_unit_test(test_program_order),
                                      cmocka_unit_test(test_late), cmocka_unit_test(test_hazards), cmocka_unit_test(test_lenient), cmocka_unit_test(test_faults), cmocka_unit_test(test_gemm), cmocka_unit_test(test_device)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

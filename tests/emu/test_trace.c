@@ -16,7 +16,7 @@ static const char kernel[] =
     ".version 8.0\n.target sm_90a\n.address_size 64\n.file 1 \"spec.yaml\"\n.extern .shared .align 128 .b8 d[];\n"
     ".visible .entry k(.param .u64 in)\n.reqntid 64\n{\n.reg .b64 g;\n.reg .b32 t, s, i;\n.reg .pred p, q, w;\n"
     "ld.param.u64 g, [in];\nmov.u32 t, %tid.x;\nmov.u32 s, d;\nsetp.eq.u32 q, t, 0;\nsetp.lt.u32 w, t, 32;\n"
-    ".loc 1 7 1\n@q mbarrier.init.shared::cta.b64 [s+1024], 33;\nbar.sync 0;\n@!w bra OTHER;\n"
+    ".loc 1 7 1\n@q mbarrier.init.shared::cta.b64 [s+1024], 33;\nfence.mbarrier_init.release.cluster;\nbar.sync 0;\n@!w bra OTHER;\n"
     ".loc 1 8 1\nshl.b32 i, t, 4;\nadd.u32 i, i, s;\ncp.async.cg.shared.global [i], [g], 16;\ncp.async.commit_group;\ncp.async.wait_group 0;\n"
     ".loc 1 9 1\n@q mbarrier.arrive.expect_tx.shared::cta.b64 _, [s+1024], 256;\nmbarrier.arrive.shared::cta.b64 _, [s+1024];\n"
     "@q cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s+512], [g], 256, [s+1024];\nbar.arrive 3, 64;\nret;\nOTHER:\n"
