@@ -77,12 +77,13 @@ enum { WS_CLI_NO_PLAY = 1001, WS_CLI_STRICT };
 
 enum ws_cli_layout { WS_CLI_BSHD, WS_CLI_BHSD };
 struct ws_cli_shape {
-  int64_t b, hq, hkv, sq, sk; /* hkv, sk: -1 = as hq, sq */
+  int64_t b, hq, hkv, sq, sk; /* -1 = not given: sk as sq; heads as the kernel wants them, else hq = 2, hkv as hq */
   enum ws_cli_layout layout;
   int64_t pad;                /* elements */
+  int64_t sms;                /* multiprocessors that a persistent kernel uses; 0: all */
   uint64_t seed;
 };
-#define WS_CLI_DEFAULT_SHAPE {.b = 1, .hq = 2, .hkv = -1, .sq = 256, .sk = -1, .layout = WS_CLI_BSHD, .seed = 1}
+#define WS_CLI_DEFAULT_SHAPE {.b = 1, .hq = -1, .hkv = -1, .sq = 256, .sk = -1, .layout = WS_CLI_BSHD, .seed = 1}
 struct ws_cli_shapes {
   struct ws_cli_shape *list;
   size_t n, cap;
@@ -93,12 +94,12 @@ bool ws_cli_add_shape(struct ws_cli_shapes *s, const char *text, const struct ws
 bool ws_cli_add_shapes_of_file(struct ws_cli_shapes *s, const char *path, const struct ws_cli_shape *base);
 bool ws_cli_parse_layout(const char *text, enum ws_cli_layout *out);
 
-/* --shape --shapes --layout --pad --seed, in two passes: the last three, wherever they stand, are what shapes build on. */
-enum { WS_CLI_SHAPE = 1101, WS_CLI_SHAPES, WS_CLI_LAYOUT, WS_CLI_PAD, WS_CLI_SEED };
+/* --shape --shapes --layout --pad --seed --sms, in two passes: the last four, wherever they stand, are what shapes build on. */
+enum { WS_CLI_SHAPE = 1101, WS_CLI_SHAPES, WS_CLI_LAYOUT, WS_CLI_PAD, WS_CLI_SEED, WS_CLI_SMS };
 #define WS_CLI_SHAPE_OPTIONS                                                                                 \
   {"shape", required_argument, NULL, WS_CLI_SHAPE}, {"shapes", required_argument, NULL, WS_CLI_SHAPES},      \
       {"layout", required_argument, NULL, WS_CLI_LAYOUT}, {"pad", required_argument, NULL, WS_CLI_PAD},      \
-      {"seed", required_argument, NULL, WS_CLI_SEED}
+      {"seed", required_argument, NULL, WS_CLI_SEED}, {"sms", required_argument, NULL, WS_CLI_SMS}
 /* First pass. 0 = not mine, 1 = taken (or left to the second pass), -1 = wrong (said). */
 int ws_cli_shape_option(struct ws_cli_shape *base, int option, char *value);
 /* Second pass over all arguments: the list of shapes, base alone where none is given. The caller frees s->list. */
@@ -107,6 +108,7 @@ bool ws_cli_collect_shapes(struct ws_cli_shapes *s, int argc, char **argv, const
                            const struct ws_cli_shape *base);
 bool ws_cli_parse_integer(const char *what, const char *text, int64_t low, int64_t high, int64_t *out); /* says why not */
 bool ws_cli_parse_number(const char *what, const char *text, double *out);
+void ws_cli_shape_heads(struct ws_cli_shape *s, int64_t group); /* what is not given; group: query heads of a key head, 0 = any */
 void ws_cli_print_shape(const struct ws_cli_shape *s, char *out, size_t size); /* as --shape takes it */
 
 /* ---- source.c ---- */
@@ -182,6 +184,8 @@ void ws_cli_tensor_free(struct ws_cli_tensor *t);
 int64_t ws_cli_tensor_count(const struct ws_cli_tensor *t);                 /* elements */
 size_t ws_cli_tensor_offset(const struct ws_cli_tensor *t, int64_t index);  /* of element number index, C order */
 void ws_cli_tensor_random(struct ws_cli_tensor *t, uint64_t seed, uint64_t stream);
+void ws_cli_tensor_table(struct ws_cli_tensor *t, uint64_t seed); /* i32: a permutation along the last dim */
+void ws_cli_tensor_zero(struct ws_cli_tensor *t);
 void ws_cli_tensor_values(struct ws_cli_tensor *t, const float *values);    /* rounded to the type */
 void ws_cli_tensor_poison(struct ws_cli_tensor *t);                         /* a NaN that no instruction makes */
 bool ws_cli_tensor_poisoned(const struct ws_cli_tensor *t, int64_t index);  /* after the run */

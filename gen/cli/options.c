@@ -65,7 +65,7 @@ static bool shape_field(const char *key, const char *value, struct ws_cli_shape 
   const struct {
     const char *key;
     int64_t *field;
-  } fields[] = {{"b", &s->b}, {"hq", &s->hq}, {"hkv", &s->hkv}, {"sq", &s->sq}, {"sk", &s->sk}, {"pad", &s->pad}};
+  } fields[] = {{"b", &s->b}, {"hq", &s->hq}, {"hkv", &s->hkv}, {"sq", &s->sq}, {"sk", &s->sk}, {"pad", &s->pad}, {"sms", &s->sms}};
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
     if (!strcmp(key, fields[i].key)) return ws_cli_parse_integer(key, value, 0, INT32_MAX, fields[i].field);
   if (!strcmp(key, "seed")) {
@@ -77,7 +77,7 @@ static bool shape_field(const char *key, const char *value, struct ws_cli_shape 
   if (!strcmp(key, "d"))
     ws_cli_fail(0, "shape: the head dim is fixed when the kernel is generated (-D head_dim=...)");
   else
-    ws_cli_fail(0, "shape: unknown key '%s': expected b, hq, hkv, sq, sk, layout, pad or seed", key);
+    ws_cli_fail(0, "shape: unknown key '%s': expected b, hq, hkv, sq, sk, layout, pad, seed or sms", key);
   return false;
 }
 
@@ -130,12 +130,21 @@ bool ws_cli_add_shapes_of_file(struct ws_cli_shapes *s, const char *path, const 
   return good;
 }
 
+void ws_cli_shape_heads(struct ws_cli_shape *s, int64_t group) {
+  if (s->hq < 0) s->hq = group ? group * (s->hkv < 0 ? 1 : s->hkv) : 2;
+  if (s->hkv < 0) s->hkv = group ? s->hq / group : s->hq;
+}
+
 void ws_cli_print_shape(const struct ws_cli_shape *s, char *out, size_t size) {
-  int n = snprintf(out, size, "b=%lld,hq=%lld,hkv=%lld,sq=%lld,sk=%lld", (long long)s->b, (long long)s->hq,
-                   (long long)(s->hkv < 0 ? s->hq : s->hkv), (long long)s->sq, (long long)(s->sk < 0 ? s->sq : s->sk));
+  struct ws_cli_shape given = *s;
+  ws_cli_shape_heads(&given, 0);
+  int n = snprintf(out, size, "b=%lld,hq=%lld,hkv=%lld,sq=%lld,sk=%lld", (long long)s->b, (long long)given.hq,
+                   (long long)given.hkv, (long long)s->sq, (long long)(s->sk < 0 ? s->sq : s->sk));
   if (n > 0 && (size_t)n < size)
     snprintf(out + n, size - (size_t)n, ",layout=%s,pad=%lld,seed=%llu", s->layout == WS_CLI_BSHD ? "bshd" : "bhsd",
              (long long)s->pad, (unsigned long long)s->seed);
+  size_t used = strlen(out);
+  if (s->sms) snprintf(out + used, size - used, ",sms=%lld", (long long)s->sms);
 }
 
 int ws_cli_shape_option(struct ws_cli_shape *base, int option, char *value) {
@@ -145,6 +154,7 @@ int ws_cli_shape_option(struct ws_cli_shape *base, int option, char *value) {
   case WS_CLI_SHAPES: return 1;
   case WS_CLI_LAYOUT: return ws_cli_parse_layout(value, &base->layout) ? 1 : -1;
   case WS_CLI_PAD: return ws_cli_parse_integer("--pad", value, 0, INT32_MAX, &base->pad) ? 1 : -1;
+  case WS_CLI_SMS: return ws_cli_parse_integer("--sms", value, 0, INT32_MAX, &base->sms) ? 1 : -1;
   case WS_CLI_SEED:
     if (!ws_cli_parse_integer("--seed", value, 0, INT64_MAX, &seed)) return -1;
     base->seed = (uint64_t)seed;

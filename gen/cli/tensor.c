@@ -8,9 +8,10 @@
 enum { GUARD = WS_CLI_GUARD };
 
 /* Order of the dims in memory, outermost first. */
-static void memory_order(int rank, enum ws_cli_layout layout, int *order) {
+static void memory_order(const struct ws_tensor_info *info, enum ws_cli_layout layout, int *order) {
+  int rank = info->rank;
   for (int i = 0; i < rank; i++) order[i] = i;
-  if (rank == 4 && layout == WS_CLI_BSHD) {
+  if (rank == 4 && layout == WS_CLI_BSHD && info->strided[2]) { /* else the kernel knows how far its rows are apart */
     order[1] = 2;
     order[2] = 1;
   }
@@ -18,7 +19,7 @@ static void memory_order(int rank, enum ws_cli_layout layout, int *order) {
 
 static bool lay_out(struct ws_cli_tensor *t, const struct ws_cli_shape *how, int64_t *elements) {
   int order[4], rank = t->info->rank;
-  memory_order(rank, how->layout, order);
+  memory_order(t->info, how->layout, order);
   int64_t step = 1;
   for (int i = rank - 1; i >= 0; i--) {
     int d = order[i];
@@ -55,7 +56,9 @@ bool ws_cli_tensor_init(struct ws_cli_tensor *t, const struct ws_tensor_info *in
   t->info = info;
   if (info->rank > 4)
     return ws_cli_fail(0, "tensor %s: rank %d found, at most 4 can be run", info->name, info->rank), false;
-  if (!ws_ref_type_find(ws_dtype_name(info->type), &t->type))
+  if (info->type == WS_DTYPE_I32)
+    t->type = WS_REF_F32; /* 4 bytes; nobody judges them */
+  else if (!ws_ref_type_find(ws_dtype_name(info->type), &t->type))
     return ws_cli_fail(0, "tensor %s: type %s cannot be judged yet", info->name, ws_dtype_name(info->type)), false;
   memcpy(t->shape, shape, sizeof *shape * (size_t)info->rank);
   int64_t elements;
@@ -107,6 +110,22 @@ static void fill_chunk(void *context, size_t chunk) {
 void ws_cli_tensor_random(struct ws_cli_tensor *t, uint64_t seed, uint64_t stream) {
   struct filling f = {t, seed, stream, ws_cli_tensor_count(t)};
   ws_ref_parallel(0, (size_t)((f.n + CHUNK - 1) / CHUNK), fill_chunk, &f);
+}
+
+/* Tables: a permutation of 0 .. n - 1 along the last dim, another one in each row. */
+void ws_cli_tensor_table(struct ws_cli_tensor *t, uint64_t seed) {
+  int64_t n = ws_cli_tensor_count(t), last = t->info->rank ? t->shape[t->info->rank - 1] : 1;
+  for (int64_t i = 0; i < n; i++) {
+    int64_t row = i / last, k = i % last;
+    int32_t v = (int32_t)((last - 1 - k + row + (int64_t)(seed % 1000)) % last);
+    memcpy(t->before + ws_cli_tensor_offset(t, i), &v, sizeof v);
+  }
+}
+
+/* Counters start at zero. */
+void ws_cli_tensor_zero(struct ws_cli_tensor *t) {
+  int64_t n = ws_cli_tensor_count(t);
+  for (int64_t i = 0; i < n; i++) memset(t->before + ws_cli_tensor_offset(t, i), 0, ws_ref_size(t->type));
 }
 
 void ws_cli_tensor_values(struct ws_cli_tensor *t, const float *values) {

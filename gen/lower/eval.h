@@ -36,7 +36,6 @@ struct tile ws_lower_positions(struct lower *l, const struct ws_node *x, const s
 /* half.c */
 struct tile ws_lower_half(struct lower *l, struct ws_node *x, const struct tile *into);
 struct tile ws_lower_half_reduce(struct lower *l, const struct tile *in, bool max);
-struct tile ws_lower_unpacked(struct lower *l, const struct ws_node *x, const struct tile *into);
 /* read.c */
 struct tile ws_lower_read(struct lower *l, const struct ws_node *x, const struct tile *into);
 #endif

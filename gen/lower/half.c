@@ -92,17 +92,6 @@ struct tile ws_lower_half_reduce(struct lower *l, const struct tile *in, bool ma
   return out;
 }
 
-/* cast(x, f32) */
-struct tile ws_lower_unpacked(struct lower *l, const struct ws_node *x, const struct tile *into) {
-  struct tile in = ws_lower_value(l, x->arg[0]);
-  const char *low = ws_lower_temp(l, WS_REG_B16), *high = ws_lower_temp(l, WS_REG_B16);
-  for (int i = 0; i < in.n; i++) {
-    bool both = in.nt > 0;
-    OP(l, "unpack_f16", into->reg[both ? 2 * i : i], both ? into->reg[2 * i + 1] : ws_lower_temp(l, WS_REG_F32), in.reg[i], low, high);
-  }
-  return *into;
-}
-
 bool ws_is_half_arithmetic(const struct ws_node *x) {
   if (!x) return false;
   if (x->type == WS_F16 && ((x->kind == WS_N_OP && x->fn != WS_F_CAST) || x->kind == WS_N_REDUCE)) return true;

@@ -192,26 +192,34 @@ static void one_thread(struct lower *l, struct ws_act *a) {
 static void lower_act(struct lower *l, struct ws_acts *acts, size_t i) {
   struct ws_act *a = &acts->act[i];
   memset(l->temp, 0, sizeof l->temp);
-  l->act = a;
+  l->act = a, l->around = acts;
   comment(l, a);
   switch (a->kind) {
   case WS_S_FOR: ws_lower_for(l, a); break;
   case WS_S_IF: if_act(l, a); break;
   case WS_S_LOAD: a->by == WS_BY_TMA ? ws_lower_tma_load(l, a) : ws_lower_load(l, a); break;
-  case WS_S_STORE: a->by == WS_BY_BULK ? ws_lower_tma_store(l, a) : ws_lower_store(l, a); break;
+  case WS_S_STORE:
+    a->by == WS_BY_BULK ? ws_lower_tma_store(l, a) : ws_lower_store(l, a);
+    if (a->by != WS_BY_BULK) ws_lower_tensor_fence(l, a->to->tensor);
+    break;
   case WS_S_WRITE: ws_lower_write(l, a); break;
   case WS_S_COPY: ws_lower_copy(l, a); break;
-  case WS_S_REDUCE: ws_lower_reduction(l, a); break;
+  case WS_S_REDUCE: a->by == WS_BY_BULK ? ws_lower_tma_store(l, a) : ws_lower_reduction(l, a); break;
   case WS_S_PRODUCT: a->by == WS_BY_WGMMA ? ws_lower_wgmma(l, a) : a->by == WS_BY_TCGEN05 ? ws_lower_tcgen05(l, a) : ws_lower_product(l, a); break;
   case WS_S_ASSIGN: a->handle ? ws_lower_same_slot(l, a) : a->to ? ws_lower_from_zero(l, a) : ws_lower_assign(l, acts, i); break;
   case WS_S_ASSIGN2: ws_lower_read_red(l, a); break;
-  case WS_S_ARRIVE: a->barrier->named ? sync_act(l, a) : ws_lower_arrive(l, a); break;
+  case WS_S_WAIT_EQ: ws_lower_counter(l, a); break;
+  case WS_S_ARRIVE: !a->barrier ? ws_lower_counter(l, a) : a->barrier->named ? sync_act(l, a) : ws_lower_arrive(l, a); break;
   case WS_S_SYNC: sync_act(l, a); break;
   case WS_S_ACQUIRE: ws_lower_acquire(l, a); break;
   case WS_S_COMMIT: ws_lower_commit(l, a); break;
   case WS_S_WAIT: ws_lower_wait(l, a); break;
   case WS_S_RELEASE: ws_lower_release(l, a); break;
   case WS_S_AWAIT: ws_lower_await(l, a); break;
+  case WS_S_INIT: case WS_S_INVAL: ws_lower_init(l, a); break;
+  case WS_S_WAIT_PHASE: ws_lower_wait_phase(l, a); break;
+  case WS_S_ARRIVE_EXPECT: ws_lower_expect(l, a); break;
+  case WS_S_FENCE: ws_lower_fence(l, a); break;
   case WS_S_ONE_THREAD: one_thread(l, a); break;
   default: ws_error(l->diags, a->src->pos, "not-lowered", "this statement is not lowered for %s", l->s->target);
   }

@@ -41,7 +41,7 @@ static void complete(struct world *w, struct bar *b, const struct ws_act *act) {
   b->pending = b->count;
 }
 
-/* --- init and inval, where they are stated --- */
+/* --- init and inval, where they are stated; without `init` the entry has initialised it --- */
 
 void bar_init(struct warp *p, struct bar *b, int count) {
   struct world *w = p->w;
@@ -50,6 +50,10 @@ void bar_init(struct warp *p, struct bar *b, int count) {
     note(w, f, b->init->src->pos, "it was initialised here, and `inval` does not stand between");
   }
   struct actor *me = actor_of(p);
+  if (b->phase) { /* hardware would count phases from 0 again, waits and arrivals go on counting */
+    incomplete(w, "%u: a barrier that is initialised again after %s", p->at->src->pos.line, "a phase of it is complete");
+    w->failed = true;
+  }
   b->init = p->at, b->inval = NULL, b->init_comp = me->comp, b->init_time = ++me->clock.v[me->comp];
   b->count = b->pending = count;
 }
@@ -75,7 +79,7 @@ void bar_usable(struct warp *p, struct bar *b) {
   if (b->inval) {
     struct finding *f = report(w, p->at->src->pos, "init", "%s is used when it may be invalid", bar_name(w, b));
     note(w, f, b->inval->src->pos, "by this; a barrier has to stand before it, behind the last use");
-  } else if (!b->init || mine.v[b->init_comp] < b->init_time) {
+  } else if (b->barrier->inits && (!b->init || mine.v[b->init_comp] < b->init_time)) {
     struct finding *f = report(w, p->at->src->pos, "init", "%s is used, but not behind its `init`", bar_name(w, b));
     note(w, f, b->init ? b->init->src->pos : p->at->src->pos, "by %s, %s: a barrier has to stand between", role_name(p), where(p));
   }
@@ -105,6 +109,7 @@ void bar_bytes(struct world *w, struct bar *b, const struct ws_act *act, long by
 
 void bar_expect(struct warp *p, struct bar *b, long bytes) {
   b->bytes += bytes;
+  declare_bar(p, WS_D_ARRIVE, b, 0, 1, bytes);
   struct clock c = knowledge(p, false);
   bar_arrive(p->w, p, p->at, b, &c, 1);
 }
@@ -127,6 +132,7 @@ bool bar_wait(struct warp *p, struct bar *b, int phase) {
     join(w, &me->clock, &b->last);
     if (me == &p->all && has_lanes(p) && mine > p->lane_time) p->lane_time = mine;
   }
+  declare_bar(p, WS_D_WAIT, b, phase, 0, 0);
   if (phase > b->seen[me->comp]) b->seen[me->comp] = phase, b->seen_at[me->comp] = ++me->clock.v[me->comp];
   return true;
 }

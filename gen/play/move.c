@@ -1,10 +1,11 @@
 /* What moves data: loads, stores, copies, reads and writes, products. Asynchronous ones are operations of their own: they know what
  * their issuer knew, and are complete when something says so. */
 #include "world.h"
+#include <math.h>
 
 int stream_of(struct warp *p, enum op_kind kind, int element, int slot) {
   struct world *w = p->w;
-  const void *of = kind == OP_TMA ? (const void *)p->at->pipe : kind == OP_BULK ? (const void *)actor_of(p) : (const void *)p;
+  const void *of = kind == OP_TMA ? p->at->pipe ? (const void *)p->at->pipe : (const void *)p->at->barrier : kind == OP_BULK ? (const void *)actor_of(p) : (const void *)p;
   for (struct stream *s = w->stream; s; s = s->next)
     if (s->of == of && s->kind == kind && s->element == element && s->slot == slot && s->cta == p->cta) return s->last = p->at, s->comp;
   struct stream *s = WS_NEW(w->arena, struct stream);
@@ -49,6 +50,7 @@ void reads_of(struct warp *p, const struct ws_node *x) {
   if (x->kind == WS_N_READ) {
     const struct ws_mem *m = x->mem;
     struct region r = part_of(p, m, region_of(p, m, p->cta), x->layout);
+    if (m->space == WS_TMEM) declare(p, (struct ws_declaration){.kind = WS_D_READ, .bytes = 4L * m->cols * ws_type_bits(m->buffer->type)});
     bool table = m->space == WS_GLOBAL && (m->tensor->coords || !m->tile);
     if (!table) touch(p, NULL, &r, ACC_READ, m->space == WS_TMEM || p->single ? 0 : lanes_of(x, false), 0);
   }
@@ -60,13 +62,18 @@ static bool splits_rows(const struct ws_node *x) { return x->layout == WS_L_ACC 
 static void write_value(struct warp *p, const struct ws_act *a) {
   reads_of(p, a->value);
   const struct ws_mem *m = a->to;
+  if (a->value->rows == 1 && a->value->cols > 1 && a->value->layout != WS_L_LANE && p->index) return; /* a column vector: the first warp writes what all have */
   if (m->space == WS_GLOBAL && (m->tensor->coords || !m->tile)) return;
   struct region r = part_of(p, m, region_of(p, m, p->cta), a->value->layout);
+  if (m->space == WS_TMEM) declare(p, (struct ws_declaration){.kind = WS_D_WRITE, .bytes = 4L * m->cols * ws_type_bits(m->buffer->type)});
+  if (a->kind == WS_S_WRITE && m->space == WS_SMEM) declare_handed(p, m->buffer);
   bool fixed = splits_rows(a->value) || m->space == WS_TMEM;
   touch(p, NULL, &r, fixed ? ACC_WRITE : ACC_SHARED, m->space == WS_TMEM || p->single ? 0 : fixed ? lanes_of(a->value, true) : LANES_ANY, execution_of(p));
 }
 
 /* --- copies --- */
+
+static long tile_bytes(const struct ws_mem *m) { return (long)m->rows * m->cols * (long)ws_type_bits(m->buffer->type) / 8; }
 
 static void load_cp_async(struct warp *p, const struct ws_act *a) {
   struct op *o = p->copies;
@@ -78,6 +85,7 @@ static void load_cp_async(struct warp *p, const struct ws_act *a) {
   }
   if (a->when && !holds(p, a->when)) return;
   o->act = a;
+  declare(p, (struct ws_declaration){.kind = WS_D_COPY, .bytes = tile_bytes(a->to)});
   struct region r = region_of(p, a->to, p->cta);
   touch(p, o, &r, ACC_SHARED, 0, execution_of(p));
 }
@@ -103,10 +111,14 @@ static void load_tma(struct warp *p, const struct ws_act *a) {
   if (a->opt.multicast && w->ctas == 2) cta[0] = 0, cta[1] = 1, n = 2;
   else if (a->to->peer) cta[0] = 1 - p->cta;
   for (int i = 0; i < n; i++) to.cta = cta[i], touch(p, o, &to, ACC_WRITE, 0, 0);
-  if (n == 1) targets(p, a->pipe->full == WS_SCOPE_PAIR ? WS_SCOPE_CTA : a->pipe->full, cta);
+  if (n == 1 && a->pipe) targets(p, a->pipe->full == WS_SCOPE_PAIR ? WS_SCOPE_CTA : a->pipe->full, cta);
   struct landing *l = WS_NEW(w->arena, struct landing);
   *l = (struct landing){.op = o, .n = n, .bytes = a->bytes, .who = p};
-  for (int i = 0; i < n; i++) l->to[i] = find_bar(w, a->pipe, SIDE_FULL, element, slot, cta[i]);
+  for (int i = 0; i < n; i++) {
+    l->to[i] = a->pipe ? find_bar(w, a->pipe, SIDE_FULL, element, slot, cta[i])
+                       : find_bar(w, a->barrier, SIDE_BARRIER, ws_index_at(a->element, a->element_at, p->cta, p->instance), 0, cta[i]);
+    declare_bar(p, WS_D_LOAD, l->to[i], 0, 0, a->bytes);
+  }
   *w->landing_end = l, w->landing_end = &l->next;
 }
 
@@ -120,6 +132,7 @@ static void store(struct warp *p, const struct ws_act *a) {
   if (a->by == WS_BY_BULK) {
     struct op *o = new_op(p, OP_BULK, stream_of(p, OP_BULK, 0, 0));
     reads_by(p, o, &r);
+    declare(p, (struct ws_declaration){.kind = WS_D_STORE, .bytes = tile_bytes(a->from)});
   } else
     touch(p, NULL, &r, ACC_READ, p->single ? 0 : LANES_ANY, 0);
 }
@@ -128,6 +141,7 @@ static void copy(struct warp *p, const struct ws_act *a) {
   struct region from = region_of(p, a->from, p->cta), to = region_of(p, a->to, p->cta);
   touch(p, NULL, &from, ACC_READ, LANES_ANY, 0);
   touch(p, NULL, &to, ACC_SHARED, LANES_ANY, execution_of(p));
+  declare_handed(p, a->to->buffer);
 }
 
 /* --- products --- */
@@ -135,6 +149,9 @@ static void copy(struct warp *p, const struct ws_act *a) {
 static bool same_place(const struct region *a, const struct region *b) {
   return a->root == b->root && a->cta == b->cta && a->element == b->element && a->r0 == b->r0 && a->r1 == b->r1 && a->c0 == b->c0 && a->c1 == b->c1;
 }
+
+/* 2*m*n*k of a product into so many rows. */
+static long operations(const struct ws_act *a, int rows) { return 2L * rows * a->b_mem->rows * a->b_mem->cols; }
 
 /* One stream for each accumulator: PTX promises order between products on one accumulator; under A1 all of a thread are in order. */
 static void product_tcgen05(struct warp *p, const struct ws_act *a) {
@@ -144,6 +161,7 @@ static void product_tcgen05(struct warp *p, const struct ws_act *a) {
   for (const struct op *x = before; x; x = x->next)
     if (w->issue_order ? x == before : same_place(&x->where[0], &d)) join(w, &o->clock, &x->clock);
   o->where = WS_NEW(w->arena, struct region), o->where[0] = d, o->nwhere = 1;
+  declare(p, (struct ws_declaration){.kind = WS_D_PRODUCT, .bytes = operations(a, a->to->rows) * (w->ctas == 2 ? 4 : 1)}); /* of a pair: twice the rows and columns */
   for (int c = w->ctas == 2 ? 0 : p->cta, end = w->ctas == 2 ? 1 : p->cta; c <= end; c++) {
     struct region ra = region_of(p, a->a_mem, c), rb = region_of(p, a->b_mem, c);
     touch(p, o, &ra, ACC_READ, 0, 0);
@@ -164,6 +182,7 @@ static void product_wgmma(struct warp *p, const struct ws_act *a) {
   while (last && last->next) last = last->next;
   struct op *o = new_op(p, OP_WGMMA, stream_of(p, OP_WGMMA, 0, 0));
   if (last) join(w, &o->clock, &last->clock);
+  declare(p, (struct ws_declaration){.kind = WS_D_WGMMA, .bytes = operations(a, a->dst->rows) / p->role->warps});
   struct region r = region_of(p, a->b_mem, p->cta);
   reads_by(p, o, &r);
   if (a->a_mem) r = part_of(p, a->a_mem, region_of(p, a->a_mem, p->cta), WS_L_ACC), reads_by(p, o, &r);
@@ -202,6 +221,7 @@ void move(struct warp *p, const struct ws_act *a) {
     }
     if (a->value) reads_of(p, a->value);
     if (a->dst) owned(p, a->dst, "written");
+    if (a->dst && a->value && a->dst->type == WS_I32 && !evaluate(p, a->value, &p->number[a->dst->index])) p->number[a->dst->index] = NAN;
     if (a->dst2) owned(p, a->dst2, "written");
   }
 }

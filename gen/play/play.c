@@ -60,7 +60,7 @@ static void in_flight(struct world *w) {
     }
 }
 
-static void run(struct world *w) {
+void run_world(struct world *w) {
   for (;;) {
     bool moved = go_on(w);
     moved |= complete_some(w);
@@ -138,7 +138,7 @@ static void all_runs(struct play *y, struct findings *f, bool issue_order, enum 
         return;
       }
       struct world *w = world_new(y->s, &y->run, f, y->x.trips[i], y->x.tiles[i], mode, issue_order);
-      run(w);
+      run_world(w);
       y->r.events += w->events, y->r.runs++;
       if (w->events > y->r.longest) y->r.longest = w->events;
       ws_arena_reset(&y->run);
@@ -146,7 +146,7 @@ static void all_runs(struct play *y, struct findings *f, bool issue_order, enum 
   drop_content(f);
 }
 
-static void emit(const struct findings *f, struct ws_diags *d) {
+void emit_findings(const struct findings *f, struct ws_diags *d) {
   for (int i = 0; i < f->n; i++) {
     ws_error(d, f->f[i].pos, f->f[i].code, "%s", f->f[i].text);
     for (int k = 0; k < f->f[i].nnotes; k++) ws_note(d, f->f[i].note[k].pos, "%s", f->f[i].note[k].text);
@@ -191,7 +191,7 @@ struct ws_play_result ws_play(const struct ws_schedule *s, const struct ws_play_
   play_all(y, f, g);
   memcpy(&a->oom, &outer, sizeof outer);
   ws_arena_free(&y->run);
-  emit(f, d);
+  emit_findings(f, d);
   describe(y, f, opt, most, a);
   return y->r;
 out_of_memory:

@@ -20,9 +20,25 @@ static void loop(struct warp *p, const struct ws_act *a) {
   push(p, a->body, i, end, false);
 }
 
+/* Does the way that this condition goes depend on data, so that a run takes one of two? */
+static bool decides(struct warp *p, const struct ws_node *cond, bool *by_data) {
+  struct findings *f = p->w->found;
+  bool votes = f->votes, masked = f->masked;
+  f->votes = f->masked = false;
+  bool yes = holds(p, cond);
+  *by_data |= f->votes || f->masked;
+  f->votes |= votes, f->masked |= masked;
+  return yes;
+}
+
 static void branch(struct warp *p, const struct ws_act *a) {
+  bool by_data = false;
   for (int i = 0; i < a->narms; i++)
-    if (!a->arms[i].cond || (reads_of(p, a->arms[i].cond), holds(p, a->arms[i].cond))) return push(p, a->arms[i].body, NULL, 0, false);
+    if (!a->arms[i].cond || (reads_of(p, a->arms[i].cond), decides(p, a->arms[i].cond, &by_data))) {
+      push(p, a->arms[i].body, NULL, 0, false);
+      if (by_data) p->frame[p->depth - 1].vote = ++p->w->votes;
+      return;
+    }
 }
 
 /* The elected thread goes on from what its warp knows; of what other lanes did it knows what they had done when they last met. */

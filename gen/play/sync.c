@@ -26,7 +26,11 @@ static void arrive(struct warp *p, const struct ws_act *a, const void *thing, en
   if (!n) return;
   if (a->unit == WS_UNIT_WARP && has_lanes(p) && !p->single) lanes_meet(p);
   struct clock c = knowledge(p, a->unit != WS_UNIT_ONE);
-  for (int i = 0, k = targets(p, scope, cta); i < k && !p->w->failed; i++) bar_arrive(p->w, p, a, find_bar(p->w, thing, side, element, slot, cta[i]), &c, n);
+  for (int i = 0, k = targets(p, scope, cta); i < k && !p->w->failed; i++) {
+    struct bar *b = find_bar(p->w, thing, side, element, slot, cta[i]);
+    declare_bar(p, WS_D_ARRIVE, b, i, n, 0);
+    bar_arrive(p->w, p, a, b, &c, n);
+  }
 }
 
 /* tcgen05.commit: arrives when all products of this thread so far are complete (PTX ISA, tcgen05.commit). */
@@ -39,7 +43,12 @@ static void commit_products(struct warp *p, const struct ws_act *a, const void *
   for (const struct op *o = p->tensor; o; o = o->next) join(w, &c->clock, &o->clock);
   int cta[2];
   c->n = targets(p, scope, cta);
-  for (int i = 0; i < c->n; i++) c->to[i] = find_bar(w, thing, side, element, slot, cta[i]);
+  if (side == SIDE_BARRIER && ((const struct ws_barrierm *)thing)->inits)
+    incomplete(w, "%u: whether the asynchronous proxy sees the `init` of this barrier", a->src->pos.line);
+  for (int i = 0; i < c->n; i++) {
+    c->to[i] = find_bar(w, thing, side, element, slot, cta[i]);
+    declare_bar(p, WS_D_COMMIT, c->to[i], 0, 1, 0);
+  }
   while (*end) end = &(*end)->next;
   *end = c;
 }
@@ -78,6 +87,7 @@ static bool wait_copies(struct warp *p, const struct ws_act *a, int el, int *k) 
     return true;
   }
   mine->waited = true;
+  declare(p, (struct ws_declaration){.kind = WS_D_COPY_WAIT, .count = a->wait_groups});
   for (struct op *o = p->copies;; o = o->next) {
     join(w, &p->own, &o->clock);
     if (o == mine) break;
@@ -108,6 +118,7 @@ static void commit_ring(struct warp *p, const struct ws_act *a, int el) {
     while (o && !o->open) o = o->next;
     if (!o) o = new_op(p, OP_CP_ASYNC, stream_of(p, OP_CP_ASYNC, 0, 0));
     o->open = false, o->pipe = r, o->element = el;
+    declare(p, (struct ws_declaration){.kind = WS_D_COPY_COMMIT});
   } else if (a->by == WS_BY_TCGEN05)
     commit_products(p, a, r, SIDE_FULL, el, slot, r->full);
   else
@@ -146,27 +157,33 @@ static bool wait_barrier(struct warp *p, const struct ws_act *a, int el) {
   return true;
 }
 
-/* The parity as stated: passes when the phase of that parity is the last complete one (PTX ISA, mbarrier.test_wait). */
+/* What cannot be followed any further: neither clean nor an error. */
+static bool give_up(struct warp *p, const struct ws_act *a, const char *why) {
+  incomplete(p->w, "%u: %s", a->src->pos.line, why);
+  return p->w->failed = true;
+}
+
+/* The parity as stated. It is either that of the phase behind the last one that this thread has seen, and stands for it, or that of
+ * the last one: then the wait passes, as the first round of a ring's empty side does (PTX ISA, mbarrier.test_wait: the phase of that
+ * parity is complete). What else it could stand for, a phase further on, bar_wait refuses: the parity would alias. */
 static bool wait_parity(struct warp *p, const struct ws_act *a, int el) {
-  struct bar *b = find_bar(p->w, a->barrier, SIDE_BARRIER, el, 0, p->cta);
+  int *k = counter_of(p, a, el, C_PHASE), n = a->barrier->stages > 0 ? a->barrier->stages : 1;
+  struct bar *b = find_bar(p->w, a->barrier, SIDE_BARRIER, el, *k % n, wait_cta(p, a->barrier->scope, a->barrier->name));
   double v = 0;
-  incomplete(p->w, "%u: an explicit phase is played, but not proven to be the only order", a->src->pos.line);
-  if (!evaluate(p, a->value, &v)) incomplete(p->w, "%u: the phase is not known before it runs", a->src->pos.line);
+  if (!evaluate(p, a->value, &v)) return give_up(p, a, "the phase is not known before it runs");
   if (v != 0 && v != 1) {
     struct finding *f = report(p->w, a->src->pos, "phase", "a phase is waited for by its parity, 0 or 1; this is %d", (int)v);
     note(p->w, f, a->src->pos, "by %s, %s", role_name(p), where(p));
   }
-  if ((b->phase & 1) == ((int)v & 1)) {
-    p->wait = (struct waiting){.bar = b, .phase = b->phase};
-    return false;
-  }
-  join(p->w, &actor_of(p)->clock, &b->last);
+  int seen = b->seen[actor_of(p)->comp], next = seen + 1;
+  if (!bar_wait(p, b, (next & 1) == ((int)v & 1) ? next : seen)) return false;
+  ++*k;
   return true;
 }
 
 static int sub_of(const struct warp *p, const struct ws_barrierm *b) { return b->per_warp ? p->index : 0; }
 
-static bool sync(struct warp *p, const struct ws_act *a, int el) {
+static bool meet(struct warp *p, const struct ws_act *a, int el) {
   const struct ws_schedule *s = p->w->s;
   if (a->sync == WS_SYNC_WARP) return lanes_meet(p), true;
   if (a->sync == WS_SYNC_ALL) return named_barrier(p, s, 0, 0, s->threads, true);
@@ -176,10 +193,34 @@ static bool sync(struct warp *p, const struct ws_act *a, int el) {
   return named_barrier(p, a->barrier, el, sub_of(p, a->barrier), a->barrier->arrivals[el], true);
 }
 
+/* Which of the 16 barriers it is, and how many threads. */
+static struct ws_declaration met(const struct warp *p, const struct ws_act *a, int el) {
+  const struct ws_schedule *s = p->w->s;
+  const struct ws_rolem *r = p->role;
+  const struct ws_barrierm *b = a->barrier;
+  struct ws_declaration e = {.kind = a->kind == WS_S_ARRIVE ? WS_D_PASS : WS_D_MEET};
+  if (b) e.id = b->id + el * b->ids + sub_of(p, b), e.count = b->arrivals[el];
+  else if (a->sync == WS_SYNC_ALL) e.count = s->threads;
+  else if (a->sync == WS_SYNC_ROLE) e.id = r->sync_id > 0 ? r->sync_id + p->instance : 0, e.count = 32 * r->warps;
+  else if (a->role) e.id = a->role->all_id, e.count = 32 * a->role->warps * a->role->count;
+  if (a->sync == WS_SYNC_CLUSTER) e.kind = WS_D_MEET_CLUSTER;
+  if (!b && (a->sync == WS_SYNC_WARP || (a->sync == WS_SYNC_ROLE && r->warps == 1))) e.kind = WS_D_MEET_WARP;
+  return e;
+}
+
+static bool sync(struct warp *p, const struct ws_act *a, int el) {
+  if (!meet(p, a, el)) return false;
+  declare(p, met(p, a, el));
+  return true;
+}
+
 static bool arrive_barrier(struct warp *p, const struct ws_act *a, int el) {
   const struct ws_barrierm *b = a->barrier;
   if (!b) return incomplete(p->w, "%u: counters in global memory", a->src->pos.line), true;
-  if (b->named) return named_barrier(p, b, el, sub_of(p, b), b->arrivals[el], false);
+  if (b->named) {
+    declare(p, met(p, a, el));
+    return named_barrier(p, b, el, sub_of(p, b), b->arrivals[el], false);
+  }
   int *k = counter_of(p, a, el, C_COMMIT), n = b->stages > 0 ? b->stages : 1;
   arrive(p, a, b, SIDE_BARRIER, el, (*k)++ % n, b->scope);
   return true;
@@ -203,6 +244,7 @@ static void await(struct warp *p, const struct ws_act *a) {
   struct op **list = a->from ? &p->stores : &p->products, *last = NULL;
   int younger = 0;
   struct region r = {0};
+  if (a->wait_groups >= 0) declare(p, (struct ws_declaration){.kind = a->by == WS_BY_BULK ? WS_D_STORE_WAIT : WS_D_WGMMA_WAIT, .count = a->wait_groups});
   if (a->from) r = region_of(p, a->from, p->cta);
   else if (a->by != WS_BY_WGMMA) return;
   for (struct op *o = *list; o; o = o->next, younger++) {
@@ -216,16 +258,31 @@ static void await(struct warp *p, const struct ws_act *a) {
   complete_up_to(p, list, last);
 }
 
-static void init(struct warp *p, const struct ws_act *a, int el) {
+/* One CTA's barrier for this CTA's threads: the barrier that has to stand between is enough. The asynchronous proxy and the peer need
+ * `fence mbarrier_init`, too (PTX ISA, fence.mbarrier_init), which is not played. */
+static bool init(struct warp *p, const struct ws_act *a, int el) {
   double v = 0;
-  if (!evaluate(p, a->value, &v)) incomplete(p->w, "%u: the count is not known before it runs", a->src->pos.line);
-  else bar_init(p, find_bar(p->w, a->barrier, SIDE_BARRIER, el, 0, p->cta), (int)v);
+  const struct ws_barrierm *b = a->barrier;
+  if (!evaluate(p, a->value, &v)) return give_up(p, a, "the count is not known before it runs");
+  if (p->w->ctas == 2 && b->scope != WS_SCOPE_CTA) incomplete(p->w, "%u: whether the other CTA sees this `init`", a->src->pos.line);
+  for (int k = 0; k < b->stages || k < 1; k++) bar_init(p, find_bar(p->w, b, SIDE_BARRIER, el, k, p->cta), (int)v);
+  return true;
+}
+
+/* Bytes with an arrival, of one stage after the other. */
+static bool arrive_expect(struct warp *p, const struct ws_act *a, int el) {
+  double v = 0;
+  if (!evaluate(p, a->value, &v)) return give_up(p, a, "the bytes are not known before it runs");
+  int *k = counter_of(p, a, el, C_COMMIT), slot = (*k)++ % (a->barrier->stages > 0 ? a->barrier->stages : 1);
+  find_bar(p->w, a->barrier, SIDE_BARRIER, el, slot, p->cta)->bytes += (long)v * units(p, a->unit);
+  arrive(p, a, a->barrier, SIDE_BARRIER, el, slot, a->barrier->scope);
+  return true;
 }
 
 bool synchronise(struct warp *p, const struct ws_act *a) {
   int el = ws_index_at(a->element, a->element_at, p->cta, p->instance);
-  bool by_hand = a->barrier && a->barrier->inits && a->barrier->stages <= 1 && a->kind != WS_S_INIT;
-  if (by_hand && a->kind != WS_S_INVAL) bar_usable(p, find_bar(p->w, a->barrier, SIDE_BARRIER, el, 0, p->cta));
+  bool by_hand = a->barrier && a->barrier->inits && a->kind != WS_S_INIT;
+  for (int k = 0; by_hand && a->kind != WS_S_INVAL && (k < a->barrier->stages || k < 1); k++) bar_usable(p, find_bar(p->w, a->barrier, SIDE_BARRIER, el, k, p->cta));
   switch (a->kind) {
   case WS_S_ACQUIRE: return acquire(p, a, el);
   case WS_S_WAIT: return a->pipe ? wait_ring(p, a, el) : wait_barrier(p, a, el);
@@ -241,18 +298,12 @@ bool synchronise(struct warp *p, const struct ws_act *a) {
   case WS_S_SYNC: return sync(p, a, el);
   case WS_S_AWAIT: return await(p, a), true;
   case WS_S_WAIT_PHASE: return wait_parity(p, a, el);
-  case WS_S_INIT: return init(p, a, el), true;
+  case WS_S_INIT: return init(p, a, el);
   case WS_S_INVAL:
-    if (by_hand) bar_inval(p, find_bar(p->w, a->barrier, SIDE_BARRIER, el, 0, p->cta));
+    for (int k = 0; by_hand && (k < a->barrier->stages || k < 1); k++) bar_inval(p, find_bar(p->w, a->barrier, SIDE_BARRIER, el, k, p->cta));
     return true;
-  case WS_S_ARRIVE_EXPECT: {
-    double v = 0;
-    incomplete(p->w, "%u: explicit bytes are played, but not proven to come in their phase", a->src->pos.line);
-    if (!evaluate(p, a->value, &v)) incomplete(p->w, "%u: the bytes are not known before it runs", a->src->pos.line);
-    find_bar(p->w, a->barrier, SIDE_BARRIER, el, 0, p->cta)->bytes += (long)v;
-    arrive(p, a, a->barrier, SIDE_BARRIER, el, 0, a->barrier->scope);
-    return true;
-  }
+  case WS_S_ARRIVE_EXPECT: return arrive_expect(p, a, el);
+  case WS_S_FENCE: return true; /* fences are no part of what is played: a stated one is written where the derived one would be */
   default:
     incomplete(p->w, "%u: `%s`", a->src->pos.line, a->src->text);
     return true;

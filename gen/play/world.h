@@ -42,6 +42,7 @@ struct frame {
   struct ws_iter *iter;          /* a loop: its variable goes from here to `end` */
   int end;
   bool single;                   /* a one-thread block */
+  int vote;                      /* an arm that data decide: which execution, for declare() */
 };
 
 enum { MAX_FRAMES = 64 };
@@ -80,6 +81,7 @@ struct warp {
   int *iter;                     /* by loop variable: position in its list, or index of the work tile */
   struct handle *handle;
   struct value *value;           /* by register tile */
+  double *number;                /* by register tile: what a uniform integer holds; NaN = not known */
   struct op **owner;             /* by register tile: the product in flight that owns it */
   struct op *copies, *products, *stores; /* in order of issue: cp.async, wgmma, bulk */
   struct op *tensor;             /* tcgen05 products, latest first */
@@ -213,6 +215,8 @@ struct world {
   size_t nidents, idents_cap;
   struct stream *stream;
   struct landing *landing, **landing_end;
+  const struct ws_play_shape *shape; /* NULL, or who wants to know what is declared */
+  int votes;                     /* arms entered that data decide */
   long events;
   bool failed;                   /* an error after which going on makes no sense */
 };
@@ -239,7 +243,7 @@ void lanes_meet(struct warp *p);                  /* bar.warp.sync, or more */
 struct clock knowledge(struct warp *p, bool all); /* what an arrival of all lanes, or of one, publishes; until the next call */
 enum side { SIDE_FULL, SIDE_EMPTY, SIDE_BARRIER };
 struct bar *find_bar(struct world *w, const void *thing, enum side side, int element, int slot, int cta);
-enum counter { C_ACQUIRE, C_COMMIT, C_WAIT, C_RELEASE, COUNTERS };
+enum counter { C_ACQUIRE, C_COMMIT, C_WAIT, C_RELEASE, C_PHASE, COUNTERS }; /* PHASE: waits with a stated phase */
 int *counter_of(struct warp *p, const struct ws_act *a, int element, enum counter c);
 
 /* barrier.c */
@@ -280,6 +284,13 @@ int targets(const struct warp *p, enum ws_barrier_scope scope, int *cta);
 int stage_of(const struct warp *p, const struct ws_mem *m);
 void program_end(struct warp *p);
 void flow(struct warp *p, const struct ws_act *a);
+
+/* declare.c: does nothing where nobody listens */
+void declare(struct warp *p, struct ws_declaration e);
+void declare_bar(struct warp *p, enum ws_declared kind, const struct bar *b, int phase, long count, long bytes); /* phase: of WAIT; else nonzero = again */
+void declare_handed(struct warp *p, const struct ws_bufferm *b); /* behind a write of threads to b */
+void run_world(struct world *w);        /* play.c */
+void emit_findings(const struct findings *f, struct ws_diags *d);
 
 /* report.c */
 const char *warp_name(const struct warp *p);

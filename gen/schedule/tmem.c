@@ -67,7 +67,7 @@ static bool overlap(const struct ws_bufferm *x, const struct ws_bufferm *y) {
 }
 
 void ws_place_tmem(struct ws_schedule *s) {
-  int next = 0, first = COLUMNS;
+  int next = 0;
   const struct ws_bufferm *last = NULL;
   size_t errors = s->diags->errors;
   for (int i = 0; i < s->nbuffers; i++) {
@@ -77,11 +77,9 @@ void ws_place_tmem(struct ws_schedule *s) {
     int before = next;
     place(s, b, &next);
     if (next > before) last = b;
-    for (int k = 0; k < slots(b); k++)
-      if (b->column[k] < first) first = b->column[k];
   }
   if (!last || s->diags->errors > errors) return;
-  s->tmem_cols = next - first;
+  s->tmem_cols = next; /* `at` names columns of the allocation: it begins at 0 */
   if (next > COLUMNS)
     ws_error(s->diags, last->decl->name.pos, "budget", "TMEM has %d columns: `%s` ends at column %d", COLUMNS, last->name, next);
   for (int i = 0; i < s->nbuffers; i++)

@@ -78,8 +78,8 @@ API cuInit(unsigned int flags) {
   if (flags) return WS_CUDA_ERROR_INVALID_VALUE;
   pthread_mutex_lock(&ws_emu_drv.lock);
   if (!ws_emu_drv.initialized) {
-    static const char *const names[] = {"schedule", "threads", "watchdog", "uninitialised", "race", "device", "tensor"};
-    static const char *const vars[] = {"WSEMU_SCHEDULE", "WSEMU_THREADS", "WSEMU_WATCHDOG", "WSEMU_UNINITIALISED", "WSEMU_RACE", "WSEMU_DEVICE", "WSEMU_TENSOR"};
+    static const char *const names[] = {"schedule", "threads", "watchdog", "uninitialised", "race", "device", "tensor", "trace"};
+    static const char *const vars[] = {"WSEMU_SCHEDULE", "WSEMU_THREADS", "WSEMU_WATCHDOG", "WSEMU_UNINITIALISED", "WSEMU_RACE", "WSEMU_DEVICE", "WSEMU_TENSOR", "WSEMU_TRACE"};
     ws_emu_drv.initialized = true;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
       const char *v = getenv(vars[i]);

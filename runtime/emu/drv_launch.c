@@ -1,5 +1,6 @@
 /* Launches, and what the emulator offers beyond the driver API (wsemu.h). */
 #include "drv.h"
+#include "trace.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -114,6 +115,7 @@ ws_cu_result ws_emu_launch(struct CUctx_st *c, struct CUfunc_st *f, const struct
   double core = 0, start = ws_emu_now();
   r = fault ? (ws_cu_result)ws_emu_run_grid(&l, &stats, &core, fault) : WS_CUDA_ERROR_OUT_OF_MEMORY;
   add_stats(&stats, ws_emu_now() - start, core);
+  ws_emu_trace_end(&l.options);
   if (r && fault) {
     ws_emu_say(r, "%s", fault->msg);
     c->broken = r;
@@ -206,6 +208,7 @@ int ws_emu_set_option(const char *name, const char *value) {
   char *end;
   if (!name || !value) return 1;
   if (!strcmp(name, "schedule")) return set_schedule(o, value);
+  if (!strcmp(name, "trace")) return ws_emu_trace_file(o, value);
   if (!strcmp(name, "threads")) {
     unsigned long n = strtoul(value, &end, 10);
     if (!*value || *end || n > 256) return 1;
@@ -246,4 +249,13 @@ EXPORT int wsemuSetOption(const char *name, const char *value) {
   int bad = ws_emu_set_option(name, value);
   pthread_mutex_unlock(&ws_emu_drv.lock);
   return bad;
+}
+
+EXPORT int wsemuSetTrace(void (*sink)(void *ctx, const struct wsemu_event *e), void *ctx) {
+  pthread_mutex_lock(&ws_emu_drv.lock);
+  ws_emu_trace_file(&ws_emu_drv.options, "");
+  ws_emu_drv.options.trace = sink;
+  ws_emu_drv.options.trace_ctx = ctx;
+  pthread_mutex_unlock(&ws_emu_drv.lock);
+  return 0;
 }

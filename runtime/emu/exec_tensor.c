@@ -1,6 +1,8 @@
 /* PTX ISA "TensorCore 5th Generation Family Instructions": allocation, tcgen05.ld and .st, waits, fences, commits. */
 #include "address.h"
+#include "hazard.h"
 #include "tensor.h"
+#include "trace.h"
 #include <stdlib.h>
 
 /* in->u: bits 0..1 widths of addresses, PAIR; of ld and st: PACK and the shape << 4; in->n: registers; in->imm2: the offset of
@@ -26,6 +28,7 @@ static int allocate(struct warp *w, const struct inst *in, enum ptx_space space)
   lane_addresses(w, in->o[0], in->u & A1_WIDE, in->imm, a);
   if (uniform(w, in, 1) != EV_NEXT || !own_shared(WHO(w, in, lane), a[lane], space, 4, &address)) return EV_FAULT;
   if (!ws_emu_peer(WHO(w, in, lane), address, 4, true, &offset)) return EV_FAULT;
+  TRACE(w, in, .kind = WSEMU_TENSOR_ALLOC, .object = WSEMU_NO_OBJECT, .count = SLOT(uint32_t, 1)[lane]);
   return ws_emu_tc_alloc(w, in, offset, SLOT(uint32_t, 1)[lane], in->u & PAIR);
 }
 HANDLER(alloc_shared) { return allocate(w, in, SP_SHARED); }
@@ -33,9 +36,13 @@ HANDLER(alloc_generic) { return allocate(w, in, SP_GENERIC); }
 HANDLER(dealloc) {
   int lane = __builtin_ctz(w->mask);
   if (uniform(w, in, 0) != EV_NEXT || uniform(w, in, 1) != EV_NEXT) return EV_FAULT;
+  TRACE(w, in, .kind = WSEMU_TENSOR_FREE, .object = WSEMU_NO_OBJECT, .count = SLOT(uint32_t, 1)[lane]);
   return ws_emu_tc_dealloc(w, in, SLOT(uint32_t, 0)[lane], SLOT(uint32_t, 1)[lane], in->u & PAIR);
 }
-HANDLER(relinquish) { return ws_emu_tc_relinquish(w, in); }
+HANDLER(relinquish) {
+  TRACE(w, in, NOTHING(TENSOR_RELINQUISH));
+  return ws_emu_tc_relinquish(w, in);
+}
 
 /* ---- where a register's 32 values lie: PTX ISA "Matrix fragments for tcgen05.{ld,st}" ---- */
 static inline void place(enum shape s, uint32_t r, uint32_t t, uint32_t half, uint32_t *lane, uint32_t *col) {
@@ -144,6 +151,7 @@ HANDLER(ld) {
     for (uint32_t i = 0; i < LANES; i++) d[i] = TC_POISON;
   }
   ws_emu_ld_enter(w, in);
+  TRACE(w, in, NOTHING(TENSOR_LD), .amount = in->n * 4u * LANES);
   return ws_emu_tc_move(w, m);
 }
 HANDLER(st) {
@@ -156,16 +164,25 @@ HANDLER(st) {
   m->run = run_store;
   m->store = true;
   for (uint32_t r = 0; r < in->n; r++) memcpy(m->data + r * LANES, ws_emu_slot(w, in->x[r]), LANES * sizeof *m->data);
+  TRACE(w, in, NOTHING(TENSOR_ST), .amount = in->n * 4u * LANES);
   return ws_emu_tc_move(w, m);
 }
-HANDLER(wait_ld) { return ws_emu_tc_wait(w, false); }
-HANDLER(wait_st) { return ws_emu_tc_wait(w, true); }
+HANDLER(wait_ld) {
+  TRACE(w, in, NOTHING(TENSOR_WAIT_LD));
+  return ws_emu_tc_wait(w, false);
+}
+HANDLER(wait_st) {
+  TRACE(w, in, NOTHING(TENSOR_WAIT_ST));
+  return ws_emu_tc_wait(w, true);
+}
 HANDLER(fence_before) {
   ws_emu_tc_fence(w, false);
+  TRACE(w, in, NOTHING(TENSOR_BEFORE));
   return EV_NEXT;
 }
 HANDLER(fence_after) {
   ws_emu_tc_fence(w, true);
+  TRACE(w, in, NOTHING(TENSOR_AFTER));
   return EV_NEXT;
 }
 
@@ -176,14 +193,20 @@ static int commit_one(struct who who, uint64_t a, enum ptx_space space) {
   struct mbar_ref ref;
   uint32_t address;
   if (!any_shared(who, a, space, 8, &address) || !ws_emu_mbar_at(who, address, &ref)) return EV_FAULT;
+  if (in->o[1] == NO_SLOT && ws_emu_race_mbar_signalled(who, ref) != EV_NEXT) return EV_FAULT;
   struct tc_op op = {.who = who, .pair = in->u & PAIR, .mbar = ref.offset, .targets = 1u << ref.cta->rank};
   if (in->o[1] != NO_SLOT) {
     op.targets = ((const uint16_t *)ws_emu_slot(who.w, in->o[1]))[who.lane];
     if (!op.targets || op.targets >> cl->n)
       return WHO_FAULT(who, WS_CUDA_ERROR_ILLEGAL_INSTRUCTION, "has the CTA mask 0x%x in a cluster of %u CTAs", op.targets, cl->n);
     for (uint32_t m = op.targets; m; m &= m - 1)
-      if (!ws_emu_mbar_get(who, (struct mbar_ref){cl->cta[__builtin_ctz(m)], ref.offset})) return EV_FAULT;
+      if (!ws_emu_mbar_get(who, (struct mbar_ref){cl->cta[__builtin_ctz(m)], ref.offset}) ||
+          ws_emu_race_mbar_signalled(who, (struct mbar_ref){cl->cta[__builtin_ctz(m)], ref.offset}) != EV_NEXT)
+        return EV_FAULT;
   }
+  for (uint32_t m = op.targets; m && ws_emu_traced(who.w); m &= m - 1)
+    TRACE(who.w, in, .kind = WSEMU_TENSOR_COMMIT, .object = ws_emu_mbar_name(ref), .target = (uint32_t)__builtin_ctz(m), .count = WSEMU_NO_COUNT,
+          .lanes = 1u << who.lane);
   return ws_emu_tc_commit(&op);
 }
 static int commit(struct warp *w, const struct inst *in, enum ptx_space space) {

@@ -1,6 +1,7 @@
 /* Exchange between the lanes of a warp. PTX ISA "shfl.sync", "vote.sync", "match.sync", "redux.sync", "activemask",
  * "elect.sync", "bar.warp.sync". */
 #include "exec.h"
+#include "trace.h"
 
 enum { NOT_EXECUTING = 0x7fc0dead }; /* what a shuffle reads from a lane that does not take part: undefined in the ISA */
 
@@ -157,6 +158,7 @@ HANDLER(elect) {
 
 HANDLER(warp_sync) {
   GATHER(0);
+  TRACE(w, in, NOTHING(WARP_SYNC));
   return EV_NEXT;
 }
 

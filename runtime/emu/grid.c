@@ -146,6 +146,7 @@ int ws_emu_run_grid(const struct emu_launch *l, struct warp_stats *total, double
   uint64_t threads = l->options.threads ? l->options.threads : cores > 0 ? (uint64_t)cores : 1;
   if (threads > r->g.clusters) threads = r->g.clusters;
   if (threads > 256) threads = 256;
+  if (l->options.trace) threads = 1; /* events one after the other */
   pthread_t id[256];
   uint64_t started = 0;
   while (started + 1 < threads && !pthread_create(&id[started], NULL, work, r)) started++;

@@ -2,7 +2,8 @@
  *
  * The fields live in a table of the CTA. The eight bytes in shared memory hold a mark and the table's index, so that a
  * barrier is found at once, and that memory which was never initialised, or was overwritten since, is told apart. */
-#include "engine.h"
+#include "race.h"
+#include "trace.h"
 #include "../src/cuda_abi.h"
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,8 @@ static struct mbar *marked_at(const struct cta *c, uint32_t offset) { /* by the 
   struct mbar *b = &c->mbars[index];
   return b->live && b->offset == offset ? b : NULL;
 }
+
+uint32_t ws_emu_mbar_name(struct mbar_ref ref) { return ref.offset - (ref.cta->k->shared_dynamic - ref.cta->k->shared_base); }
 
 static uint32_t address_of(const struct cta *c, uint32_t offset) { return c->shared_lo + offset; }
 
@@ -53,6 +56,7 @@ static struct mbar *new_mbar(struct cta *c) {
     c->mbars = grown;
     c->cap_mbars = cap;
   }
+  c->mbars[c->nmbars] = (struct mbar){0};
   return &c->mbars[c->nmbars++];
 }
 
@@ -66,7 +70,8 @@ int ws_emu_mbar_init(struct who who, uint32_t address, uint32_t count) {
   struct mbar *b = live_at(c, offset); /* overwritten: its bytes were put to another use */
   if (!b) b = new_mbar(c);
   if (!b) return WHO_FAULT(who, WS_CUDA_ERROR_OUT_OF_MEMORY, "has no host memory left for its mbarriers");
-  *b = (struct mbar){.offset = offset, .expected = count, .pending = count, .live = true};
+  *b = (struct mbar){.offset = offset, .expected = count, .pending = count, .live = true, .race = b->race};
+  ws_emu_race_mbar_init(who, b);
   uint64_t h = handle((uint32_t)(b - c->mbars), offset);
   memcpy(c->shared + offset, &h, sizeof h);
   c->cluster->events++;
@@ -91,6 +96,7 @@ static void check_phase(struct cta *c, struct mbar *b) {
   if (b->pending || b->tx) return;
   b->phase++;
   b->pending = b->expected;
+  ws_emu_race_mbar_phase(c->cluster, b);
   uint32_t waiting = b->waiting;
   b->waiting = 0;
   for (uint32_t m = waiting; m; m &= m - 1) ws_emu_wake(&c->warps[__builtin_ctz(m)]);
@@ -114,6 +120,8 @@ int ws_emu_mbar_expect_tx(struct who who, struct mbar_ref ref, uint32_t bytes) {
 int ws_emu_mbar_complete_tx(struct who who, struct mbar_ref ref, uint32_t bytes) {
   struct mbar *b = ws_emu_mbar_get(who, ref);
   if (!b || add_tx(who, ref, b, -(int64_t)bytes) != EV_NEXT) return EV_FAULT;
+  TRACE(who.w, who.in, .kind = WSEMU_MBAR_BYTES, .object = ws_emu_mbar_name(ref), .target = ref.cta->rank, .count = WSEMU_NO_COUNT, .amount = bytes,
+        .lanes = 1u << who.lane);
   check_phase(ref.cta, b);
   return EV_NEXT;
 }

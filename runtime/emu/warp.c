@@ -5,6 +5,7 @@
  * warp-level synchronisation, an .aligned instruction) or spins for long, the next path takes its turn, and lanes that
  * have reached a reconvergence point may go on without the others: lanes of one warp may wait for each other. */
 #include "hazard.h"
+#include "trace.h"
 #include "../src/cuda_abi.h"
 #include <string.h>
 
@@ -216,6 +217,7 @@ static void wake_paths(struct warp *w) {
 int ws_emu_exit(struct warp *w) {
   w->live &= ~w->mask;
   w->active &= ~w->mask;
+  if (!w->live) TRACE(w, &w->cta->k->code[w->pc], NOTHING(EXIT));
   if (w->npaths > 1) wake_paths(w);
   if (w->active) return EV_NEXT;
   return leave_path(w, 0);

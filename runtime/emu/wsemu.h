@@ -31,11 +31,73 @@ size_t wsemuLastMessage(char *out, size_t n);
  * name "uninitialised", for kernels not yet launched: "error" (the default: a kernel that reads a register which no path
  * has written is refused; where some path has not, wsemuWarnings says so), "strict" (both are refused) or "warn" (none); name "race": "on" (the
  * default: wgmma or a bulk copy that reads shared memory which a warp wrote without a proxy fence since is a fault) or "off"; name "device": "sm_90", "sm_100" or "sm_103" (what the device passes for, and whose modules load) or "auto" (the
- * default: an sm_90 that runs modules of all three); name "tensor": "program" (the default: tcgen05 products, copies and
+ * default: an sm_90 that runs modules of all three); name "trace": a file for the events of all launches from now on, one line each, "" = none; name "tensor": "program" (the default: tcgen05 products, copies and
  * commits of one thread happen in the order of issue) or "any" (only pipelined pairs keep their order).
  * Returns 0, or 1 for an unknown name or value. cuInit reads them once from the environment: WSEMU_SCHEDULE,
- * WSEMU_THREADS, WSEMU_WATCHDOG, WSEMU_UNINITIALISED, WSEMU_RACE, WSEMU_DEVICE, WSEMU_TENSOR. */
+ * WSEMU_THREADS, WSEMU_WATCHDOG, WSEMU_UNINITIALISED, WSEMU_RACE, WSEMU_DEVICE, WSEMU_TENSOR, WSEMU_TRACE. */
 int wsemuSetOption(const char *name, const char *value);
+
+/* ---- the trace: every synchronising event of a launch ---- */
+
+/* What happened. Events of one warp come in its program order, except those marked *, which happen when the asynchronous operation
+ * completes and name who issued it. What faults may be told or not. An instruction of many threads is one event, but one for each mbarrier that they name.
+ *   object  an mbarrier, in bytes from the start of dynamic shared memory, and target, the rank in the cluster of the CTA that has it;
+ *           or the number of a named barrier
+ *   count   arrivals, of all threads together; threads of a named barrier (without a count: all of the CTA); N of a wait for groups;
+ *           columns allocated; registers
+ *   amount  bytes; of a product 2*m*n*k, a warp's share; of loads and stores of tensor memory registers * 128 */
+#define WSEMU_EVENTS(X)                                                                                               \
+  X(MBAR_INIT, "mbarrier.init")         /* object count */                                                            \
+  X(MBAR_INVAL, "mbarrier.inval")       /* object */                                                                  \
+  X(MBAR_ARRIVE, "mbarrier.arrive")     /* object count, amount: of .expect_tx */                                     \
+  X(MBAR_EXPECT, "mbarrier.expect_tx")  /* object amount, without an arrival */                                       \
+  X(MBAR_WAIT, "mbarrier.wait")         /* object parity: the wait has passed */                                      \
+  X(MBAR_TRY, "mbarrier.try")           /* object parity: a wait that does not pass yet, perhaps many times */           \
+  X(MBAR_BYTES, "mbarrier.complete_tx") /* * object amount */                                                         \
+  X(BARRIER_SYNC, "barrier.sync")       /* object count; when the warp arrives */                                     \
+  X(BARRIER_ARRIVE, "barrier.arrive")   /* object count */                                                            \
+  X(CLUSTER_ARRIVE, "cluster.arrive") X(CLUSTER_WAIT, "cluster.wait")                                                 \
+  X(WARP_SYNC, "warp.sync")                                                                                           \
+  X(COPY, "cp.async")                   /* amount */                                                                  \
+  X(COPY_ARRIVE, "cp.async.arrive")     /* object */                                                                  \
+  X(COPY_COMMIT, "cp.async.commit")                                                                                   \
+  X(COPY_WAIT, "cp.async.wait")         /* count */                                                                   \
+  X(BULK_LOAD, "bulk.load")             /* object amount; of a multicast one for each CTA */                          \
+  X(BULK_STORE, "bulk.store")           /* amount */                                                                  \
+  X(BULK_COMMIT, "bulk.commit")                                                                                       \
+  X(BULK_WAIT, "bulk.wait") X(BULK_WAIT_READ, "bulk.wait.read") /* count */                                           \
+  X(WGMMA_FENCE, "wgmma.fence") X(WGMMA, "wgmma") /* amount */                                                        \
+  X(WGMMA_COMMIT, "wgmma.commit")                                                                                     \
+  X(WGMMA_WAIT, "wgmma.wait")           /* count */                                                                   \
+  X(TENSOR_MMA, "tcgen05.mma") X(TENSOR_COPY, "tcgen05.cp") /* amount */                                              \
+  X(TENSOR_COMMIT, "tcgen05.commit")    /* object, one for each CTA */                                                \
+  X(TENSOR_LD, "tcgen05.ld") X(TENSOR_ST, "tcgen05.st") /* amount */                                                  \
+  X(TENSOR_WAIT_LD, "tcgen05.wait.ld") X(TENSOR_WAIT_ST, "tcgen05.wait.st")                                           \
+  X(TENSOR_BEFORE, "tcgen05.fence.before") X(TENSOR_AFTER, "tcgen05.fence.after")                                     \
+  X(TENSOR_ALLOC, "tcgen05.alloc") X(TENSOR_FREE, "tcgen05.dealloc") X(TENSOR_RELINQUISH, "tcgen05.relinquish") /* count */ \
+  X(PROXY_FENCE, "fence.proxy.async")                                                                                 \
+  X(REGISTERS, "setmaxnreg")            /* count */                                                                   \
+  X(EXIT, "exit")                       /* the warp's last thread has ended */
+enum wsemu_event_kind {
+#define X(id, name) WSEMU_##id,
+  WSEMU_EVENTS(X)
+#undef X
+  WSEMU_EVENT_KINDS
+};
+#define WSEMU_NO_OBJECT UINT32_MAX
+#define WSEMU_NO_COUNT UINT32_MAX
+struct wsemu_event {
+  uint32_t size;                /* sizeof(struct wsemu_event): more may follow in later versions */
+  uint32_t kind;                /* enum wsemu_event_kind */
+  uint32_t cta, rank, warp, lanes; /* CTA of the grid, its rank in the cluster, warp of the CTA, its threads */
+  uint32_t ptx_line, loc_line;  /* line of the PTX; of the source that .loc names, 0 = none */
+  uint32_t object, target, count, parity;
+  uint64_t amount;
+};
+const char *wsemuEventName(uint32_t kind); /* as in the second column */
+/* Calls sink for every event of launches from now on, until it is set anew; NULL = none. A traced launch runs on one worker
+ * thread and holds the driver's lock: the sink must not call the driver. Replaces the file of option "trace". Returns 0. */
+int wsemuSetTrace(void (*sink)(void *ctx, const struct wsemu_event *e), void *ctx);
 
 struct CUmod_st;
 /* The name of a module's entry number `index`, or NULL; it lives as long as the module. */

@@ -90,6 +90,7 @@ expect 2 "sq: '-1' found, expected a number from 0" "$tool" run "$copy" --shape 
 expect 2 "sq: '1e3' found" "$tool" run "$copy" --shape sq=1e3
 expect 2 "layout: 'shbd' found, expected bshd or bhsd" "$tool" run "$copy" --layout shbd
 expect 2 "--pad: '-8' found" "$tool" run "$copy" --pad -8
+expect 2 "--sms: '1a' found" "$tool" run "$copy" --sms 1a
 expect 2 "--scale: 'big' found" "$tool" run "$copy" --scale big
 expect 2 'cannot be opened' "$tool" run "$copy" --shapes /nowhere/shapes
 expect 2 'no shape in it' "$tool" run "$copy" --shapes /dev/null

@@ -87,8 +87,20 @@ expect 2 '--schedule: nothing found' $run "$work/k64.ptx" --schedule ,
 "$tool" gen -D head_dim=64 "$hopper" -o "$work/overlap.ptx" || exit 99
 # Nobody waits for the copies: right where they complete at once, and only there.
 sed 's/^ *cp.async.wait_group [0-9]*;/    \/\/ &/' "$work/k64.ptx" >"$work/hasty.ptx"
+WSEMU_RACE=off
+export WSEMU_RACE
 expect 0 'PASS' $run "$work/hasty.ptx" --shape sq=100 --schedule early
 expect 1 'late gives other bits' $run "$work/hasty.ptx" --shape sq=100 --schedule early,late
+unset WSEMU_RACE
+# The emulator goes by what orders the accesses, not by the result, and names both statements.
+expect 1 'of thread (0,0,0) writes, and nothing orders the two' $run "$work/hasty.ptx" --shape sq=100 --schedule early
+that 'grep -q "ldmatrix.*fa2_forward.yaml:[0-9]*): CTA .*, line [0-9]*: .cp.async.*fa2_forward.yaml:[0-9]*)" "$work/out"' 'the lines of both statements'
+
+# ---- few multiprocessors: a CTA of a persistent kernel works on several tiles ----
+for sms in 1 2; do
+  expect 0 'PASS' $run -D head_dim=64 "$specs/fa3_forward.yaml" --shape sq=600,sms=$sms --schedule early,late,random:1
+done
+expect 1 'sm_count: 400 found, but the device has' $run "$work/overlap.ptx" --sms 400
 
 # ---- the watchdog: a wait that lasts too long says where ----
 expect 0 'PASS' $run -D head_dim=64 -D watchdog=100 "$specs/fa3_forward.yaml" --shape sq=300 --schedule early,late,random:1

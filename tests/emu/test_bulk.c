@@ -200,6 +200,7 @@ static void test_groups(void **state) {
   expect(STORE "@q cp.async.bulk.wait_group.read 0;\nbar.sync 0;\nst.shared.u32 [c], 5;\n@q cp.async.bulk.wait_group 0;\nret;\n}\n", 1, 32, same);
   expect(STORE "@q cp.async.bulk.wait_group 0;\nret;\n}\n", 1, 32, same);
   const char *racing = STORE "bar.sync 0;\nst.shared.u32 [c], 5;\nfence.proxy.async;\nbar.sync 0;\n@q cp.async.bulk.wait_group 0;\nret;\n}\n";
+  assert_int_equal(wsemuSetOption("race", "off"), 0); /* it overwrites what is still read */
   CHECK(run(racing, 1, "early"));
   assert_int_equal(output[7], input[7]);
   CHECK(run(racing, 1, "late"));
@@ -215,6 +216,7 @@ static void test_groups(void **state) {
   /* A load that nobody waits for is not there. */
   CHECK(run(HEAD("") ALONE EXPECT "@q cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [i], 128, [bar];\n" SHOW WAIT "ret;\n}\n", 1, "late"));
   assert_int_equal(output[3], 0x7ff57ff5);
+  assert_int_equal(wsemuSetOption("race", "on"), 0);
 }
 
 /* ---- reductions: in the output stand 1000 + k, in shared memory small numbers ---- */
@@ -269,7 +271,7 @@ static void test_faults(void **state) {
 static void test_missing_fences(void **state) {
   (void)state;
 #define UNFENCED HEAD("") "st.shared.u32 [c], 3;\n" ALONE "@q cp.async.bulk.global.shared::cta.bulk_group [o], [s], 128;\n@q cp.async.bulk.commit_group;\n@q cp.async.bulk.wait_group 0;\nret;\n}\n"
-  expect_fault(UNFENCED, 1, WS_CUDA_ERROR_ILLEGAL_INSTRUCTION, "which warp 0 wrote without a fence.proxy.async since");
+  expect_fault(UNFENCED, 1, WS_CUDA_ERROR_ILLEGAL_INSTRUCTION, "which thread (0,0,0) wrote without a fence.proxy.async since");
   expect_fault(HEAD(".reqnctapercluster 2, 1, 1\n") EXPECT ALL "xor.b32 n, r, 1;\nmapa.shared::cluster.u32 m, m, n;\nmapa.shared::cluster.u32 n, b, n;\nst.shared.u32 [c+128], 3;\n"
                "@q cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [n], [s+128], 128, [m];\n" WAIT ALL "ret;\n}\n", 2,
                WS_CUDA_ERROR_ILLEGAL_INSTRUCTION, "without a fence.proxy.async since");
