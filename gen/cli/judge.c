@@ -28,14 +28,19 @@ static double floor_o(enum ws_ref_type type) { return ldexp(1, -ws_ref_precision
  * a product with log2(e) rounded to fp32: four units of 2^-22 for the four roundings. */
 #define FLOOR_LSE 0x1p-20
 
+/* What a kernel says of itself in its manifest, 0 if nothing. */
+static double said(const struct ws_manifest *m, const char *name) {
+  const char *error = ws_manifest_setting(m, name);
+  return error ? strtod(error, NULL) : 0;
+}
+
 /* A kernel whose exponentials are approximated says by how much they may be off: so much may each weight, and so the logarithm of
- * their sum, which is judged relative to the size of all of them. */
+ * their sum, which is judged relative to the size of all of them. The same where sums are made in f16. */
 static double floor_lse(const struct ws_manifest *m, size_t n, const double *lse) {
-  const char *error = ws_manifest_setting(m, "exp2_error");
-  double all = 0, finite = 0;
-  for (size_t i = 0; error && i < n; i++)
+  double error = fmax(said(m, "exp2_error"), said(m, "half_error")), all = 0, finite = 0;
+  for (size_t i = 0; error > 0 && i < n; i++)
     if (isfinite(lse[i])) all += lse[i] * lse[i], finite++;
-  return fmax(FLOOR_LSE, all > 0 ? strtod(error, NULL) * sqrt(finite / all) : 0);
+  return fmax(FLOOR_LSE, all > 0 ? error * sqrt(finite / all) : 0);
 }
 
 static struct ws_cli_error measure(size_t n, const double *want, const float *have) {
@@ -144,7 +149,7 @@ bool ws_cli_judge(const struct ws_cli_problem *p, struct ws_cli_verdict *v) {
     find_damage(p, v);
     v->o = measure(s.no, s.o, s.have_o);
     v->lse = measure(s.nlse, s.lse, s.have_lse);
-    v->limit_o = fmax(LIMIT * o, floor_o(type));
+    v->limit_o = fmax(LIMIT * o, fmax(floor_o(type), said(p->manifest, "half_error")));
     v->limit_lse = fmax(LIMIT * lse, floor_lse(p->manifest, s.nlse, s.lse));
     v->pass = within(&v->o, v->limit_o) && within(&v->lse, v->limit_lse) && !v->unwritten && !v->damaged;
   }

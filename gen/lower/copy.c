@@ -430,7 +430,7 @@ static void from_smem(struct lower *l, struct ws_act *a, const char *move) {
 }
 
 /* The bits of a constant in an element type, filling a 32-bit register. False: it is not exact there. */
-static bool pattern(double v, enum ws_type t, unsigned *bits) {
+bool ws_constant_bits(double v, enum ws_type t, unsigned *bits) {
   float f = (float)v;
   memcpy(bits, &f, 4);
   if (t == WS_F32) return true;
@@ -457,7 +457,7 @@ static void store_const(struct lower *l, struct ws_act *a) {
   const struct ws_mem *to = a->to;
   enum ws_type t = to->tensor->type;
   unsigned word;
-  if (!pattern(a->value->value, t, &word)) {
+  if (!ws_constant_bits(a->value->value, t, &word)) {
     ws_error(l->diags, a->value->pos, "not-lowered", "this constant is not exact in %s", ws_type_name(t));
     return;
   }
@@ -829,7 +829,7 @@ static struct tile constant(struct lower *l, struct ws_act *a, int rows, int col
   struct extent x = ws_extent(l, rows, cols, WS_L_ACC);
   struct tile v = {.mt = x.mt, .nt = x.nt, .n = t == WS_F32 ? x.n : (x.n + 1) / 2, .packed = t != WS_F32};
   unsigned word;
-  if (!pattern(a->value->value, t, &word)) ws_error(l->diags, a->value->pos, "not-lowered", "this constant is not exact in %s", ws_type_name(t));
+  if (!ws_constant_bits(a->value->value, t, &word)) ws_error(l->diags, a->value->pos, "not-lowered", "this constant is not exact in %s", ws_type_name(t));
   const char *r = ws_lower_temp(l, WS_REG_B32);
   OP(l, "mov_b32", r, ws_fmt(l->arena, "0x%08X", word));
   v.reg = WS_NEW_N(l->arena, const char *, v.n);

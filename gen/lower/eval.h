@@ -33,6 +33,9 @@ struct tile ws_lower_reduce(struct lower *l, const struct ws_node *x);
 struct tile ws_lower_mask(struct lower *l, const struct ws_node *x, const struct tile *into);
 bool ws_mask_is_nothing(const struct lower *l, const struct ws_node *x);
 struct tile ws_lower_positions(struct lower *l, const struct ws_node *x, const struct tile *into);
+/* half.c */
+struct tile ws_lower_half(struct lower *l, struct ws_node *x, const struct tile *into);
+struct tile ws_lower_half_reduce(struct lower *l, const struct tile *in, bool max);
 /* read.c */
 struct tile ws_lower_read(struct lower *l, const struct ws_node *x, const struct tile *into);
 #endif

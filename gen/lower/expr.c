@@ -203,10 +203,10 @@ struct ws_node *ws_rewritten(struct lower *l, struct ws_node *x) {
     struct ws_node *arm = y->arg[known == YES ? 1 : 2];
     if (known != UNKNOWN && arm->rows == y->rows && arm->cols == y->cols) return arm;
   }
-  if (y->kind != WS_N_OP || y->type != WS_F32 || (y->fn != WS_F_ADD && y->fn != WS_F_SUB)) return y;
+  if (y->kind != WS_N_OP || (y->type != WS_F32 && y->type != WS_F16) || (y->fn != WS_F_ADD && y->fn != WS_F_SUB)) return y;
   for (int side = 0; side < 2; side++) {
     struct ws_node *m = y->arg[side], *c = y->arg[1 - side];
-    if (m->kind != WS_N_OP || m->fn != WS_F_MUL || m->type != WS_F32) continue;
+    if (m->kind != WS_N_OP || m->fn != WS_F_MUL || m->type != y->type) continue;
     struct ws_node *a = m->arg[0], *b = m->arg[1], *neg = WS_NEW(l->arena, struct ws_node);
     if (y->fn == WS_F_SUB) { /* negate the narrower one: it is done once a row */
       struct ws_node **n = side == 0 ? &c : a->cols <= b->cols ? &a : &b;
@@ -236,7 +236,8 @@ static void know(struct eval *ev, const struct ws_node *x, struct tile t) {
 void ws_eval_prepare(struct eval *ev, const struct ws_node *x, bool top) {
   struct lower *l = ev->l;
   if (find(ev, x)) return;
-  bool computed = x->kind == WS_N_REDUCE || x->kind == WS_N_MASK || x->kind == WS_N_READ || x->kind == WS_N_ROWPOS || x->kind == WS_N_COLPOS || x->kind == WS_N_PART;
+  bool half = x->kind == WS_N_OP && ws_type_bits(x->type) == 16; /* pairs: half.c */
+  bool computed = half || x->kind == WS_N_REDUCE || x->kind == WS_N_MASK || x->kind == WS_N_READ || x->kind == WS_N_ROWPOS || x->kind == WS_N_COLPOS || x->kind == WS_N_PART;
   if (!computed && x->kind != WS_N_OP) return;
   bool vote = x->kind == WS_N_REDUCE && (x->fn == WS_F_ANY || x->fn == WS_F_ALL);
   if (vote || (x->type == WS_BOOL && !computed) || (!computed && (top || extent_of(l, x).n == ev->ext.n))) {
@@ -251,7 +252,7 @@ void ws_eval_prepare(struct eval *ev, const struct ws_node *x, bool top) {
 /* cast to 16 bits: two neighbouring columns to one register, the left one in the low half. */
 static struct tile packed(struct lower *l, const struct ws_node *x, const struct tile *into) {
   struct tile in = ws_lower_value(l, x->arg[0]), out = *into;
-  for (int i = 0; i < out.n; i++) OP(l, x->type == WS_BF16 ? "pack_bf16" : "pack_f16", out.reg[i], in.reg[2 * i + 1], in.reg[2 * i]);
+  for (int i = 0; i < out.n; i++) OP(l, x->type == WS_BF16 ? "pack_bf16" : "pack_f16", out.reg[i], in.reg[in.n == 1 ? 0 : 2 * i + 1], in.reg[2 * i]); /* one value: in both halves */
   return out;
 }
 
@@ -270,6 +271,7 @@ static struct tile value_into(struct lower *l, struct ws_node *x, const struct t
   if (x->kind == WS_N_READ) return ws_lower_read(l, x, &t);
   if (x->kind == WS_N_ROWPOS || x->kind == WS_N_COLPOS) return ws_lower_positions(l, x, &t);
   if (x->kind == WS_N_OP && x->fn == WS_F_CAST && ws_type_bits(x->type) == 16) return packed(l, x, &t);
+  if (t.packed && t.lane) return ws_lower_half(l, x, &t);
   struct eval *ev = WS_NEW(l->arena, struct eval);
   ev->l = l, ev->ext = ws_tile_extent(&t);
   ws_eval_prepare(ev, x, true);

@@ -5,7 +5,7 @@
  *   kernel.c   the kernel around them: parameters, roles, barriers, manifest facts
  *   ring.c     slots of rings, mbarriers, named barriers;  watchdog.c  waits at mbarriers;  fence.c  fences by hand
  *   tile.c     register tiles: which register holds which element
- *   expr.c     elementwise expressions; eval.h says how;  part.c  parts of tiles
+ *   expr.c     elementwise expressions; eval.h says how;  half.c  in f16;  part.c  parts of tiles
  *   rows.c     row reductions, votes, masks, positions
  *   read.c     memory into registers
  *   uniform.c  values that all threads share: indices, lists, conditions
@@ -291,6 +291,7 @@ static inline int ws_part_cols(const struct ws_part *p, int extent) { return p->
 void ws_lower_assign(struct lower *l, struct ws_acts *acts, size_t index);
 struct tile ws_lower_value(struct lower *l, struct ws_node *x);    /* into fresh registers, or a variable's own */
 struct tile ws_lower_operand(struct lower *l, struct ws_node *x, const char *name);  /* into registers of that name */
+bool ws_is_half_arithmetic(const struct ws_node *x);                /* half.c: is a part of it computed in f16? */
 const char *ws_lower_vote(struct lower *l, const struct ws_node *x); /* any, all: a predicate that the warp shares */
 
 /* uniform.c */
@@ -335,6 +336,7 @@ void ws_store_vector(struct lower *l, const struct ws_mem *to, const struct tile
 
 /* copy.c */
 void ws_lower_load(struct lower *l, struct ws_act *a);
+bool ws_constant_bits(double v, enum ws_type t, unsigned *bits); /* filling 32 bits; false: not exact there */
 struct l2_hint {                   /* what a load says to the L2 cache: "" twice for nothing */
   const char *form, *policy;
 };

@@ -142,6 +142,16 @@ static void line_exp2(const struct ws_schedule *s, struct ws_buf *o) {
   if (poly) ws_buf_puts(o, "// set: exp2_error 1.7e-4\n");
 }
 
+/* Arithmetic in f16: four roundings of 2^-11 each (weight, row sum, O, the factor of a block), as random errors no more than that in
+ * sums of a few thousand terms. */
+static void finds_half(void *ctx, struct ws_act *a) { *(bool *)ctx |= ws_is_half_arithmetic(a->value); }
+
+static void line_half(const struct ws_schedule *s, struct ws_buf *o) {
+  bool half = false;
+  for (int i = 0; i < s->nprograms; i++) ws_each_act(s->programs[i].body, finds_half, &half);
+  if (half) ws_buf_puts(o, "// set: half_error 2e-3\n");
+}
+
 const char *ws_manifest_text(const struct ws_schedule *s, const struct ws_params *params) {
   static const char *const types[] = {[WS_PARAM_U64] = "u64", [WS_PARAM_U32] = "u32", [WS_PARAM_F32] = "f32", [WS_PARAM_MAP] = "map"};
   struct ws_buf o = {.arena = s->arena};
@@ -152,6 +162,7 @@ const char *ws_manifest_text(const struct ws_schedule *s, const struct ws_params
   if (s->watchdog > 0) ws_buf_printf(&o, "// set: watchdog %g\n", s->watchdog);
   reference(s, &o);
   line_exp2(s, &o);
+  line_half(s, &o);
   for (int i = 0; i < s->ntensors; i++) line_tensor(s, &s->tensors[i], &o);
   if (s->watchdog > 0) ws_buf_puts(&o, "// tensor: watchdog inout i32 [16] align 4\n");
   const struct ws_tensor *q = &s->tensors[0];

@@ -62,6 +62,20 @@ static struct tile from_shared(struct lower *l, const struct ws_mem *m, const st
   return *into;
 }
 
+/* A row of 16 bits a thread, 16 bytes at a time. */
+static struct tile lanes16(struct lower *l, const struct ws_mem *m, const struct tile *into) {
+  const struct frag_map *f = ws_frag_map(l, FRAG_LANES, m->buffer, 0);
+  long imm, first = (long)m->col0 / 8;
+  const char *slot = ws_slot_base(l, m, &imm), *reg[8];
+  for (int u = 0; u <= f->layout.mask; u++) reg[u] = ws_frag_address(l, f, slot, u);
+  for (int i = 0; i + 3 < into->n; i += 4) {
+    long unit = first + i / 4;
+    OP(l, "ld_shared_v4", into->reg[i], into->reg[i + 1], into->reg[i + 2], into->reg[i + 3], reg[unit & f->layout.mask],
+       ws_lower_int(l, imm + ws_smem_unit(&f->layout, m->row0, unit)));
+  }
+  return *into;
+}
+
 /* An element of a table: its address, by the coordinates that its index gives. */
 const char *ws_table_address(struct lower *l, const struct ws_mem *m) {
   const char *address = ws_lower_temp(l, WS_REG_B64);
@@ -89,6 +103,8 @@ struct tile ws_lower_read(struct lower *l, const struct ws_node *x, const struct
   if (m->space == WS_SMEM && acc && m->buffer->type == WS_F32 && m->transposed && !into->lane && into->mt && into->nt && m->buffer->layout.units) return ws_read_turned(l, m, into);
   if (m->space == WS_SMEM && acc && m->buffer->type == WS_F32 && !m->transposed && (m->cols == 1 || (m->cols % 8 == 0 && m->buffer->layout.units)))
     return from_shared(l, m, into);
+  if (m->space == WS_SMEM && x->layout == WS_L_LANE && ws_type_bits(m->buffer->type) == 16 && m->cols % 8 == 0 && !m->transposed && m->buffer->layout.units)
+    return lanes16(l, m, into);
   /* a packed accumulator has the registers of a left operand */
   if (m->space == WS_SMEM && acc && into->packed && into->mt && into->nt && !into->lane && m->cols % 16 == 0 && m->rows % 16 == 0) return ws_lower_read_a(l, m, into);
   if (m->space == WS_GLOBAL && m->tensor->type == WS_F32 && !m->tensor->coords) {

@@ -40,6 +40,7 @@ static const char *lane_part(struct lower *l, const struct tile *in, int r, cons
 
 struct tile ws_lower_reduce(struct lower *l, const struct ws_node *x) {
   struct tile in = ws_lower_value(l, x->arg[0]);
+  if (in.packed) return ws_lower_half_reduce(l, &in, x->fn == WS_F_ROWMAX);
   struct extent of = ws_tile_extent(&in);
   struct tile out = {.mt = in.mt, .n = ws_row_slots(&of), .lane = in.lane, .reg = WS_NEW_N(l->arena, const char *, in.mt * 2)};
   bool max = x->fn == WS_F_ROWMAX;

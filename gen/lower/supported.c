@@ -34,10 +34,12 @@ static const char *node_reason(const struct ws_programm *p, const struct ws_node
   case WS_N_COORD: return strcmp(x->name, "split") ? NULL : "a split of the keys";
   case WS_N_QUERY: return "a function of the work tile";
   case WS_N_OP:
+    if (x->type == WS_F16 && x->fn != WS_F_CAST && x->layout != WS_L_LANE) return "arithmetic in f16 outside of layout `lane`";
     if (x->fn != WS_F_CAST) return NULL;
     if (ws_type_bits(x->arg[0]->type) < 32) return ws_type_bits(x->arg[0]->type) == 16 && x->type == WS_F32 ? NULL : "a cast from one narrow type to another";
     return x->type == WS_F32 || x->type == WS_F16 || x->type == WS_BF16 ? NULL : "a cast to this type";
   case WS_N_REDUCE:
+    if (x->type == WS_F16 && x->layout != WS_L_LANE) return "a reduction in f16 outside of layout `lane`";
     if (x->fn >= WS_F_ROWMAX && x->fn <= WS_F_ROWPART && x->arg[0]->cols == 1) return "a reduction of what has one value a row already";
     return x->fn == WS_F_COLMAX || x->fn == WS_F_COLSUM ? column_reason(p, x->arg[0]) : NULL;
   default: return NULL;

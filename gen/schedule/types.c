@@ -97,29 +97,37 @@ static bool integer_quotient(const struct ws_node *x) {
   return true;
 }
 
+/* What f16 can do by itself: two columns an instruction. */
+static bool in_f16(enum ws_fn f) {
+  return f == WS_F_ADD || f == WS_F_SUB || f == WS_F_MUL || f == WS_F_NEG || f == WS_F_MAX || f == WS_F_MIN || f == WS_F_ABS || f == WS_F_EXP2;
+}
+
 static void op(struct infer *in, struct ws_node *x) {
   join_args(in, x);
   check_partial(in, x);
   if (x->fn == WS_F_CAST) return;
-  bool ints = true, any = false;
+  bool ints = true, any = false, half = false, other = false;
   for (int i = x->fn == WS_F_SELECT; i < x->n; i++) {
     if (x->arg[i]->kind == WS_N_CONST) {
       ints &= whole(x->arg[i]);
       continue;
     }
     any = true;
+    half |= x->arg[i]->type == WS_F16, other |= x->arg[i]->type != WS_F16 && x->arg[i]->type != WS_T_NONE;
     ints &= x->arg[i]->type == WS_I32;
     if (in->check && !comparison(x->fn) && x->arg[i]->type == WS_BOOL)
       ws_error(in->s->diags, x->arg[i]->pos, "type", "a condition is not a number: write `a if cond else b`");
     if (in->check && (x->fn == WS_F_AND || x->fn == WS_F_OR || x->fn == WS_F_NOT) && x->arg[i]->type != WS_BOOL && x->arg[i]->kind != WS_N_LEN)
       ws_error(in->s->diags, x->arg[i]->pos, "type", "`%s` joins conditions, this is a number", ws_fn_name(x->fn));
-    if (in->check && x->arg[i]->type != WS_BOOL && ws_type_bits(x->arg[i]->type) < 32)
-      ws_error(in->s->diags, x->arg[i]->pos, "type", "arithmetic is done in f32: cast to a narrow type last");
+    if (in->check && x->arg[i]->type != WS_BOOL && x->arg[i]->type != WS_F16 && ws_type_bits(x->arg[i]->type) < 32)
+      ws_error(in->s->diags, x->arg[i]->pos, "type", "arithmetic is done in f32 or f16: cast to another narrow type last");
   }
   if (in->check && x->fn == WS_F_SELECT && x->arg[0]->type != WS_BOOL)
     ws_error(in->s->diags, x->arg[0]->pos, "type", "the condition of a choice is a comparison");
   if (integer_quotient(x)) ints = any = true;
-  x->type = comparison(x->fn) ? WS_BOOL : any && ints && keeps_integers(x) ? WS_I32 : WS_F32;
+  if (in->check && half && (other || !in_f16(x->fn)))
+    ws_error(in->s->diags, x->pos, "type", other ? "f16 meets another type here: cast one of them" : "`%s` is not done in f16: cast to f32 first", ws_fn_sign(x->fn));
+  x->type = comparison(x->fn) ? WS_BOOL : half && !other ? WS_F16 : any && ints && keeps_integers(x) ? WS_I32 : WS_F32;
 }
 
 static void reduce(struct infer *in, struct ws_node *x) {
