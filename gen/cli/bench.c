@@ -12,7 +12,8 @@ static const char help_text[] =
     "N(0,1) inputs. TFLOP/s counts 4 d for every visible pair of query and key; GB/s the bytes of Q, K, V and O once.\n"
     "Exit code 4 without a GPU that can run the kernel.\n\n"
     "options:\n"
-    "      --shape LIST         b=1,hq=2,hkv=HQ,sq=256,sk=SQ (these are the defaults; repeatable)\n"
+    "      --shape LIST         b=1,hq=2,hkv=HQ,sq=256,sk=SQ (these are the defaults; repeatable; heads that are not\n"
+    "                           given are those that a kernel with packed heads needs)\n"
     "      --shapes FILE        one such list a line, # starts a comment\n"
     "      --layout bshd|bhsd   order of the dims in memory (default bshd)\n"
     "      --pad N              N more elements between rows, heads and batches (default 0)\n"
@@ -34,6 +35,7 @@ struct request {
 };
 
 struct figure {
+  struct ws_cli_shape shape; /* with the heads that the kernel wants */
   double median, least; /* milliseconds */
   double tflops, gbytes;
 };
@@ -97,6 +99,7 @@ static int check_output(struct ws_cli_problem *p, struct ws_device *device) {
 static void compute(const struct ws_cli_problem *p, float *times, size_t n, struct figure *f) {
   const struct ws_cli_shape *s = &p->shape;
   qsort(times, n, sizeof *times, by_value);
+  f->shape = *s;
   f->median = n % 2 ? (double)times[n / 2] : ((double)times[n / 2 - 1] + (double)times[n / 2]) / 2;
   f->least = (double)times[0];
   double pairs = (double)ws_ref_attention_pairs(s->sq, s->sk, p->causal);
@@ -180,7 +183,7 @@ static void print_table(const struct request *q, const struct context *c, const 
   printf("%-64s %10s %10s %9s %9s\n", "shape", "median ms", "least ms", "TFLOP/s", "GB/s");
   for (size_t i = 0; i < q->shapes.n; i++) {
     char shape[256];
-    ws_cli_print_shape(&q->shapes.list[i], shape, sizeof shape);
+    ws_cli_print_shape(&f[i].shape, shape, sizeof shape);
     printf("%-64s %10.4f %10.4f %9.1f %9.1f\n", shape, f[i].median, f[i].least, f[i].tflops, f[i].gbytes);
   }
 }
@@ -199,7 +202,7 @@ static void print_json(const struct request *q, const struct context *c, const s
   json_t *list = json_array();
   for (size_t i = 0; i < q->shapes.n; i++) {
     char shape[256];
-    ws_cli_print_shape(&q->shapes.list[i], shape, sizeof shape);
+    ws_cli_print_shape(&f[i].shape, shape, sizeof shape);
     json_array_append_new(list, json_pack("{s:s, s:f, s:f, s:f, s:f}", "shape", shape, "median_ms", f[i].median,
                                           "least_ms", f[i].least, "tflops", f[i].tflops, "gbytes_per_s", f[i].gbytes));
   }

@@ -77,13 +77,13 @@ enum { WS_CLI_NO_PLAY = 1001, WS_CLI_STRICT };
 
 enum ws_cli_layout { WS_CLI_BSHD, WS_CLI_BHSD };
 struct ws_cli_shape {
-  int64_t b, hq, hkv, sq, sk; /* hkv, sk: -1 = as hq, sq */
+  int64_t b, hq, hkv, sq, sk; /* -1 = not given: sk as sq; heads as the kernel wants them, else hq = 2, hkv as hq */
   enum ws_cli_layout layout;
   int64_t pad;                /* elements */
   int64_t sms;                /* multiprocessors that a persistent kernel uses; 0: all */
   uint64_t seed;
 };
-#define WS_CLI_DEFAULT_SHAPE {.b = 1, .hq = 2, .hkv = -1, .sq = 256, .sk = -1, .layout = WS_CLI_BSHD, .seed = 1}
+#define WS_CLI_DEFAULT_SHAPE {.b = 1, .hq = -1, .hkv = -1, .sq = 256, .sk = -1, .layout = WS_CLI_BSHD, .seed = 1}
 struct ws_cli_shapes {
   struct ws_cli_shape *list;
   size_t n, cap;
@@ -108,6 +108,7 @@ bool ws_cli_collect_shapes(struct ws_cli_shapes *s, int argc, char **argv, const
                            const struct ws_cli_shape *base);
 bool ws_cli_parse_integer(const char *what, const char *text, int64_t low, int64_t high, int64_t *out); /* says why not */
 bool ws_cli_parse_number(const char *what, const char *text, double *out);
+void ws_cli_shape_heads(struct ws_cli_shape *s, int64_t group); /* what is not given; group: query heads of a key head, 0 = any */
 void ws_cli_print_shape(const struct ws_cli_shape *s, char *out, size_t size); /* as --shape takes it */
 
 /* ---- source.c ---- */

@@ -130,9 +130,16 @@ bool ws_cli_add_shapes_of_file(struct ws_cli_shapes *s, const char *path, const 
   return good;
 }
 
+void ws_cli_shape_heads(struct ws_cli_shape *s, int64_t group) {
+  if (s->hq < 0) s->hq = group ? group * (s->hkv < 0 ? 1 : s->hkv) : 2;
+  if (s->hkv < 0) s->hkv = group ? s->hq / group : s->hq;
+}
+
 void ws_cli_print_shape(const struct ws_cli_shape *s, char *out, size_t size) {
-  int n = snprintf(out, size, "b=%lld,hq=%lld,hkv=%lld,sq=%lld,sk=%lld", (long long)s->b, (long long)s->hq,
-                   (long long)(s->hkv < 0 ? s->hq : s->hkv), (long long)s->sq, (long long)(s->sk < 0 ? s->sq : s->sk));
+  struct ws_cli_shape given = *s;
+  ws_cli_shape_heads(&given, 0);
+  int n = snprintf(out, size, "b=%lld,hq=%lld,hkv=%lld,sq=%lld,sk=%lld", (long long)s->b, (long long)given.hq,
+                   (long long)given.hkv, (long long)s->sq, (long long)(s->sk < 0 ? s->sq : s->sk));
   if (n > 0 && (size_t)n < size)
     snprintf(out + n, size - (size_t)n, ",layout=%s,pad=%lld,seed=%llu", s->layout == WS_CLI_BSHD ? "bshd" : "bhsd",
              (long long)s->pad, (unsigned long long)s->seed);

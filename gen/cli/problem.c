@@ -1,5 +1,6 @@
 /* One shape of attention.forward: its tensors on the host and on a device, the launch, the reference's view of it. */
 #include "cli.h"
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const names[WS_CLI_TENSORS] = {"q", "k", "v", "o", "lse"};
@@ -18,13 +19,20 @@ static bool fixed_dim(const struct ws_manifest *m, const char *tensor, int64_t *
   return false;
 }
 
+/* Query heads of a key head, where the kernel was generated for a number of them; else 0. */
+static int64_t heads_a_key_head(const struct ws_manifest *m) {
+  const char *pack = ws_manifest_setting(m, "pack"), *group = ws_manifest_setting(m, "group");
+  int64_t n = pack && group && !strcmp(pack, "gqa") ? strtoll(group, NULL, 10) : 0;
+  return n > 0 && n <= INT32_MAX ? n : 0;
+}
+
 bool ws_cli_problem_init(struct ws_cli_problem *p, const struct ws_manifest *m, const struct ws_cli_shape *shape,
                          const double *scale) {
   const struct ws_kernel_info *info = ws_manifest_kernel(m);
   memset(p, 0, sizeof *p);
   p->manifest = m;
   p->shape = *shape;
-  if (p->shape.hkv < 0) p->shape.hkv = p->shape.hq;
+  ws_cli_shape_heads(&p->shape, heads_a_key_head(m));
   if (p->shape.sk < 0) p->shape.sk = p->shape.sq;
   if (!ws_reference_find(info->problem))
     return ws_cli_fail(0, "problem %s: there is no reference for it", info->problem), false;
@@ -44,6 +52,11 @@ bool ws_cli_problem_init(struct ws_cli_problem *p, const struct ws_manifest *m, 
   if (p->shape.hkv ? p->shape.hq % p->shape.hkv : p->shape.hq != 0)
     return ws_cli_fail(0, "shape: hq (%lld) must be a multiple of hkv (%lld)", (long long)p->shape.hq,
                        (long long)p->shape.hkv),
+           false;
+  int64_t group = heads_a_key_head(m);
+  if (group && p->shape.hq != group * p->shape.hkv)
+    return ws_cli_fail(0, "shape: hq (%lld) must be %lld times hkv (%lld): the kernel was generated for that (-D group=...)",
+                       (long long)p->shape.hq, (long long)group, (long long)p->shape.hkv),
            false;
   return true;
 }

@@ -8,9 +8,10 @@
 enum { GUARD = WS_CLI_GUARD };
 
 /* Order of the dims in memory, outermost first. */
-static void memory_order(int rank, enum ws_cli_layout layout, int *order) {
+static void memory_order(const struct ws_tensor_info *info, enum ws_cli_layout layout, int *order) {
+  int rank = info->rank;
   for (int i = 0; i < rank; i++) order[i] = i;
-  if (rank == 4 && layout == WS_CLI_BSHD) {
+  if (rank == 4 && layout == WS_CLI_BSHD && info->strided[2]) { /* else the kernel knows how far its rows are apart */
     order[1] = 2;
     order[2] = 1;
   }
@@ -18,7 +19,7 @@ static void memory_order(int rank, enum ws_cli_layout layout, int *order) {
 
 static bool lay_out(struct ws_cli_tensor *t, const struct ws_cli_shape *how, int64_t *elements) {
   int order[4], rank = t->info->rank;
-  memory_order(rank, how->layout, order);
+  memory_order(t->info, how->layout, order);
   int64_t step = 1;
   for (int i = rank - 1; i >= 0; i--) {
     int d = order[i];

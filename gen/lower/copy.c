@@ -95,6 +95,21 @@ static const char *param(struct lower *l, const struct ws_tensor *t, const char 
   return r;
 }
 
+/* Bytes from one index of dim k to the next: a parameter, or known where the dim and all inside of it are numbers. */
+static const char *stride(struct lower *l, const struct ws_tensor *t, int k) {
+  if (t->dim[k]) return param(l, t, "stride", t->dim[k]);
+  long bytes = ws_type_bits(t->type) / 8;
+  for (int i = k + 1; i < t->ndims; i++) bytes *= t->fixed[i]; /* supported.c: none of them is a run-time dim */
+  const char *name = ws_fmt(l->arena, "%s_stride_%d", t->name, k), *r = ws_lower_named(l, WS_REG_B64, "%s", name);
+  for (size_t i = 0; i < l->nstrides; i++)
+    if (!strcmp(l->strides[i], name)) return r;
+  *WS_PUSH(l->arena, l->strides, l->nstrides, l->strides_cap) = name;
+  struct ws_buf *old = ws_lower_hoist(l, l->start);
+  OP(l, "mov_b64", r, ws_lower_int(l, bytes));
+  ws_lower_restore(l, old);
+  return r;
+}
+
 /* The registers behind the indices of a tensor's outer dims. */
 const char *ws_outer_index(const char *dim) {
   return !strcmp(dim, "batch") ? "%batch" : !strcmp(dim, "kv_heads") ? "%kv_head" : "%head";
@@ -103,36 +118,39 @@ const char *ws_outer_index(const char *dim) {
 /* base = data + outer offsets + (first row + r) * row stride + unit bytes, once a work tile. */
 static struct pointer *pointer(struct lower *l, const struct ws_mem *m, const struct copy_map *map) {
   const struct ws_tensor *t = m->tensor;
+  unsigned coords = 0;
+  for (int k = 0; k < t->ndims; k++) coords |= (unsigned)(m->coord[k] != NULL) << k;
   for (int i = 0; i < l->pointers.n; i++) {
     struct pointer *p = (struct pointer *)l->pointers.item[i];
-    if (p->tensor == t && p->map == map) return p;
+    if (p->tensor == t && p->map == map && p->coords == coords) return p;
   }
   struct pointer *p = WS_NEW(l->arena, struct pointer);
-  p->tensor = t, p->map = map;
+  p->tensor = t, p->map = map, p->coords = coords;
   p->life.everywhere = ws_lower_in_loop(l, t, NULL);
   ws_lower_keep(l, &l->pointers, &p->life, m->pos);
   const char *name = ws_lower_unique(l, "%s_by_%s", t->name, map->name);
   p->base = ws_lower_named(l, WS_REG_B64, "%s_base", name);
-  p->pass = ws_lower_named(l, WS_REG_B64, "%s_pass", name);
+  p->pass = ws_packed(l, m) ? NULL : ws_lower_named(l, WS_REG_B64, "%s_pass", name);
   /* A block is a whole number of passes where rows_pass divides it: then its step needs no register of its own. */
   p->passes = m->block && m->block_rows % map->rows_pass == 0 ? m->block_rows / map->rows_pass : 1;
   p->block = p->passes > 1 || !m->block ? p->pass : ws_lower_named(l, WS_REG_B64, "%s_step", name);
   int row = t->row_dim;
+  bool packed = ws_packed(l, m); /* then of the tile's first row: ws_packed_address goes on */
   struct ws_buf *old = ws_lower_hoist(l, p->life.everywhere ? l->tile_start : NULL);
-  ws_lower_comment(l, "global address of this thread's first unit of %s, and bytes to the rows of the next pass", t->name);
-  const char *stride = param(l, t, "stride", t->dim[row]), *wide = ws_lower_temp(l, WS_REG_B64);
+  ws_lower_comment(l, packed ? "global address of this thread's unit in the first row of %s" : "global address of this thread's first unit of %s, and bytes to the rows of the next pass", t->name);
+  const char *rows = stride(l, t, row), *wide = ws_lower_temp(l, WS_REG_B64);
   if (map->unit_bytes)
     OP(l, "pointer_base", p->base, param(l, t, "data", NULL), map->unit_bytes, wide);
   else
     OP(l, "mov_b64", p->base, param(l, t, "data", NULL));
   for (int k = 0; k < t->ndims; k++)
-    if (k != row && k != t->col_dim && t->dim[k])
-      OP(l, "pointer_add", p->base, ws_outer_index(t->dim[k]), param(l, t, "stride", t->dim[k]), ws_lower_temp(l, WS_REG_B64));
-  const char *r = map->row;
-  if (!m->block) OP(l, "add_s32", r = ws_lower_temp(l, WS_REG_B32), map->row, ws_row_origin(l));
-  OP(l, "pointer_add", p->base, r, stride, ws_lower_temp(l, WS_REG_B64));
-  OP(l, "mul_s64", p->pass, stride, ws_lower_int(l, map->rows_pass));
-  if (p->block != p->pass) OP(l, "mul_s64", p->block, stride, ws_lower_int(l, m->block_rows));
+    if (k != row && k != t->col_dim && t->dim[k] && !m->coord[k])
+      OP(l, "pointer_add", p->base, ws_outer_index(t->dim[k]), stride(l, t, k), ws_lower_temp(l, WS_REG_B64));
+  const char *r = packed ? ws_row_origin(l) : map->row;
+  if (!m->block && !packed && t->dim[row]) OP(l, "add_s32", r = ws_lower_temp(l, WS_REG_B32), map->row, ws_row_origin(l));
+  OP(l, "pointer_add", p->base, r, rows, ws_lower_temp(l, WS_REG_B64));
+  if (!packed) OP(l, "mul_s64", p->pass, rows, ws_lower_int(l, map->rows_pass));
+  if (p->block != p->pass) OP(l, "mul_s64", p->block, rows, ws_lower_int(l, m->block_rows));
   ws_lower_restore(l, old);
   return p;
 }
@@ -151,15 +169,23 @@ const char *ws_lower_extent(struct lower *l, const char *dim) { return ws_lower_
 
 /* Rows of the tensor from row r of pass 0 to its end: row `k` of the tile exists for this thread if rows_left > k. */
 static const char *rows_left(struct lower *l, const struct ws_mem *m, const char *thread_row) {
-  const char *left = ws_lower_temp(l, WS_REG_B32), *first = ws_row_origin(l);
+  if (ws_packed(l, m)) return ws_packed_rows_left(l, m, ws_packed_row(l, m, thread_row));
+  const char *left = ws_lower_temp(l, WS_REG_B32), *first = ws_row_origin(l), *dim = m->tensor->dim[m->tensor->row_dim];
+  if (!dim) { /* whole: all rows are there */
+    OP(l, "mov_s32", left, ws_lower_int(l, m->tensor->fixed[m->tensor->row_dim]));
+    OP(l, "sub_s32", left, left, thread_row);
+    if (m->row0) OP(l, "add_s32", left, left, ws_lower_int(l, -m->row0));
+    if (m->row_at) OP(l, "sub_s32", left, left, ws_uniform_int(l, m->row_at));
+    return left;
+  }
   if (m->block) OP(l, "mul_s32", first = ws_lower_temp(l, WS_REG_B32), ws_uniform_int(l, m->block), ws_lower_int(l, m->block_rows));
-  OP(l, "rows_left", left, ws_lower_extent(l, m->tensor->dim[m->tensor->row_dim]), first, thread_row);
+  OP(l, "rows_left", left, ws_lower_extent(l, dim), first, thread_row);
   if (m->row0) OP(l, "add_s32", left, left, ws_lower_int(l, -m->row0));
   if (m->row_at) OP(l, "sub_s32", left, left, ws_uniform_int(l, m->row_at));
   return left;
 }
 
-/* The thread's address in the first row of the tile, pass 0. */
+/* The thread's address in the first row of the tile, pass 0; in a packed tile that of the tile's row 0. */
 static const char *tile_address(struct lower *l, const struct ws_mem *m, const struct pointer *p) {
   const char *a = ws_lower_temp(l, WS_REG_B64);
   if (m->block) {
@@ -169,12 +195,30 @@ static const char *tile_address(struct lower *l, const struct ws_mem *m, const s
   } else
     OP(l, "mov_b64", a, p->base);
   long bytes = (long)ws_type_bits(m->tensor->type) / 8;
-  if (m->row0) OP(l, "pointer_rows", a, ws_lower_int(l, m->row0), param(l, m->tensor, "stride", m->tensor->dim[m->tensor->row_dim]));
-  if (m->row_at) OP(l, "pointer_add", a, ws_uniform_int(l, m->row_at), param(l, m->tensor, "stride", m->tensor->dim[m->tensor->row_dim]), ws_lower_temp(l, WS_REG_B64));
+  bool packed = ws_packed(l, m);
+  if (m->row0 && !packed) OP(l, "pointer_rows", a, ws_lower_int(l, m->row0), stride(l, m->tensor, m->tensor->row_dim));
+  if (m->row_at && !packed) OP(l, "pointer_add", a, ws_uniform_int(l, m->row_at), stride(l, m->tensor, m->tensor->row_dim), ws_lower_temp(l, WS_REG_B64));
+  for (int k = 0; k < m->tensor->ndims; k++)
+    if (m->coord[k]) OP(l, "pointer_add", a, ws_uniform_int(l, m->coord[k]), stride(l, m->tensor, k), ws_lower_temp(l, WS_REG_B64));
   if (m->col0) OP(l, "add_s64", a, a, ws_lower_int(l, m->col0 * bytes));
   if (m->col_at) OP(l, "pointer_cols", a, ws_uniform_int(l, m->col_at), ws_lower_int(l, bytes), ws_lower_temp(l, WS_REG_B64));
   if (m->col_block) OP(l, "pointer_cols", a, ws_uniform_int(l, m->col_block), ws_lower_int(l, m->col_block_cols * bytes), ws_lower_temp(l, WS_REG_B64));
   return a;
+}
+
+static struct row_walk walk(struct lower *l, const struct ws_mem *m, const struct pointer *p) {
+  struct row_walk w = {.mem = m, .address = tile_address(l, m, p), .pass = p->pass, .rows_pass = p->map->rows_pass};
+  if (w.pass) return w;
+  w.base = w.address, w.address = ws_lower_temp(l, WS_REG_B64), w.row = ws_packed_row(l, m, p->map->row);
+  ws_walk_on(l, &w, 0);
+  return w;
+}
+
+void ws_walk_on(struct lower *l, const struct row_walk *w, int k) {
+  if (w->pass)
+    OP(l, "add_s64", w->address, w->address, w->pass);
+  else
+    ws_packed_address(l, w->mem, w->address, w->base, w->row, (long)k * w->rows_pass);
 }
 
 /* --- cp.async --- */
@@ -246,7 +290,8 @@ static void load_columns(struct lower *l, struct ws_act *a, int unit) {
   const struct ws_mem *from = a->from, *to = a->to;
   struct copy_map *map = copy_map_by(l, unit, to->buffer->name, to->rows, to->cols, WS_F32, &to->buffer->layout, false, unit == 16, a->src->pos);
   struct pointer *p = pointer(l, from, map);
-  const char *address = tile_address(l, from, p), *left = rows_left(l, from, map->row), *bytes = ws_lower_temp(l, WS_REG_B32), *first = ws_lower_temp(l, WS_REG_B32);
+  const struct row_walk w = walk(l, from, p);
+  const char *left = rows_left(l, from, map->row), *bytes = ws_lower_temp(l, WS_REG_B32), *first = ws_lower_temp(l, WS_REG_B32);
   OP(l, "mul_s32", first, from->col_block ? ws_uniform_int(l, from->col_block) : "0", ws_lower_int(l, from->col_block_cols));
   if (from->col0) OP(l, "add_s32", first, first, ws_lower_int(l, from->col0));
   OP(l, "columns_left", bytes, ws_lower_extent(l, from->tensor->dim[from->tensor->col_dim]), first, map->unit_bytes, ws_lower_int(l, unit));
@@ -254,9 +299,9 @@ static void load_columns(struct lower *l, struct ws_act *a, int unit) {
   struct l2_hint l2 = ws_lower_l2(l, a);
   for (int k = 0; k < map->passes; k++) {
     const char *imm, *reg = smem_pass(l, &s, map, k, &imm), *guard = pass_guard(l, map, k);
-    OP(l, unit == 4 ? "cp_async_element" : "cp_async_columns", guard ? ws_fmt(l->arena, "@!%s ", guard) : "", reg, imm, address, left, ws_lower_int(l, k * map->rows_pass),
+    OP(l, unit == 4 ? "cp_async_element" : "cp_async_columns", guard ? ws_fmt(l->arena, "@!%s ", guard) : "", reg, imm, w.address, left, ws_lower_int(l, k * map->rows_pass),
        ws_lower_temp(l, WS_REG_PRED), ws_lower_temp(l, WS_REG_B32), bytes, l2.form, l2.policy);
-    if (k + 1 < map->passes) OP(l, "add_s64", address, address, p->pass);
+    if (k + 1 < map->passes) ws_walk_on(l, &w, k + 1);
   }
 }
 
@@ -299,17 +344,18 @@ void ws_lower_load(struct lower *l, struct ws_act *a) {
   const char *skip;
   if (!load_when(l, a, &skip)) return;
   if (map->clip == map->row && whole_block(l, from)) ws_lower_note(l, "no row check: only the block at the end of %s can reach past it", from->tensor->name);
-  const char *address = tile_address(l, from, p), *left = map->clip == map->row && whole_block(l, from) ? NULL : rows_left(l, from, map->clip);
+  const struct row_walk w = walk(l, from, p);
+  const char *left = map->clip == map->row && whole_block(l, from) ? NULL : rows_left(l, from, map->clip);
   struct smem_side s = smem_side(l, to, map);
   struct l2_hint l2 = ws_lower_l2(l, a);
   for (int k = 0; k < map->passes; k++) {
     const char *imm, *reg = smem_pass(l, &s, map, k, &imm), *guard = pass_guard(l, map, k);
     const char *off = guard ? ws_fmt(l->arena, "@!%s ", guard) : "";
     if (left)
-      OP(l, "cp_async_clipped", off, reg, imm, address, left, ws_lower_int(l, k * map->rows_pass), ws_lower_temp(l, WS_REG_PRED), ws_lower_temp(l, WS_REG_B32), l2.form, l2.policy);
+      OP(l, "cp_async_clipped", off, reg, imm, w.address, left, ws_lower_int(l, k * map->rows_pass), ws_lower_temp(l, WS_REG_PRED), ws_lower_temp(l, WS_REG_B32), l2.form, l2.policy);
     else
-      OP(l, "cp_async", off, reg, imm, address, l2.form, l2.policy);
-    if (k + 1 < map->passes) OP(l, "add_s64", address, address, p->pass);
+      OP(l, "cp_async", off, reg, imm, w.address, l2.form, l2.policy);
+    if (k + 1 < map->passes) ws_walk_on(l, &w, k + 1);
   }
   if (skip) OP(l, "label", skip);
 }
@@ -322,15 +368,16 @@ static void from_smem(struct lower *l, struct ws_act *a, const char *move) {
   if (!part_is_plain(l, from)) return;
   struct copy_map *map = copy_map(l, from->buffer->name, from->rows, from->cols, from->buffer->type, &from->buffer->layout, false, ws_lower_in_loop(l, to->tensor, NULL), a->src->pos);
   struct pointer *p = pointer(l, to, map);
-  const char *address = tile_address(l, to, p), *left = rows_left(l, to, map->row);
+  const struct row_walk w = walk(l, to, p);
+  const char *left = rows_left(l, to, map->row);
   struct smem_side s = smem_side(l, from, map);
   const char *v[4] = {ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B32)};
   for (int k = 0; k < map->passes; k++) {
     const char *imm, *reg = smem_pass(l, &s, map, k, &imm), *guard = pass_guard(l, map, k), *in = ws_lower_temp(l, WS_REG_PRED);
     OP(l, "row_exists", in, left, ws_lower_int(l, k * map->rows_pass));
     if (guard) OP(l, "and_not_pred", in, in, guard);
-    OP(l, move, in, v[0], v[1], v[2], v[3], reg, imm, address);
-    if (k + 1 < map->passes) OP(l, "add_s64", address, address, p->pass);
+    OP(l, move, in, v[0], v[1], v[2], v[3], reg, imm, w.address);
+    if (k + 1 < map->passes) ws_walk_on(l, &w, k + 1);
   }
 }
 
@@ -372,16 +419,17 @@ static void store_const(struct lower *l, struct ws_act *a) {
   struct copy_map *map = vector ? copy_map(l, to->tensor->name, to->rows, 4, WS_F32, &plain, false, everywhere, a->src->pos)
                                 : copy_map(l, to->tensor->name, to->rows, to->cols, t, &plain, false, everywhere, a->src->pos);
   struct pointer *p = pointer(l, to, map);
-  const char *address = tile_address(l, to, p), *left = rows_left(l, to, map->row);
+  const struct row_walk w = walk(l, to, p);
+  const char *left = rows_left(l, to, map->row);
   for (int k = 0; k < map->passes; k++) {
     const char *in = ws_lower_temp(l, WS_REG_PRED), *guard = pass_guard(l, map, k);
     OP(l, "row_exists", in, left, ws_lower_int(l, k * map->rows_pass));
     if (guard) OP(l, "and_not_pred", in, in, guard);
     if (vector && t != WS_F32)
-      OP(l, "store_b16", in, address, ws_fmt(l->arena, "0x%04X", word & 0xFFFF), ws_lower_temp(l, WS_REG_B16));
+      OP(l, "store_b16", in, w.address, ws_fmt(l->arena, "0x%04X", word & 0xFFFF), ws_lower_temp(l, WS_REG_B16));
     else
-      OP(l, vector ? "store_b32" : "store_unit_const", in, address, bits);
-    if (k + 1 < map->passes) OP(l, "add_s64", address, address, p->pass);
+      OP(l, vector ? "store_b32" : "store_unit_const", in, w.address, bits);
+    if (k + 1 < map->passes) ws_walk_on(l, &w, k + 1);
   }
 }
 
@@ -428,13 +476,46 @@ static struct acc_access access_by(struct lower *l, const struct ws_mem *m, int 
   bool vector = bytes == 0;
   struct copy_map *map = acc_map(l, ws_warp_rows(l, m->rows), bytes, ws_lower_in_loop(l, t, NULL));
   struct pointer *p = pointer(l, m, map);
-  struct acc_access a = {.address = tile_address(l, m, p), .pass = p->pass, .rows_left = rows_left(l, m, map->row)};
+  struct acc_access a = {.walk = walk(l, m, p), .rows_left = rows_left(l, m, map->row)};
   if (vector || t->col_dim < 0 || !t->dim[t->col_dim]) return a;
   const char *first = ws_lower_temp(l, WS_REG_B32); /* columns are a run-time dim: they end somewhere, too */
   OP(l, "mul_s32", first, m->col_block ? ws_uniform_int(l, m->col_block) : "0", ws_lower_int(l, m->col_block_cols));
   if (m->col0) OP(l, "add_s32", first, first, ws_lower_int(l, m->col0));
   OP(l, "rows_left", a.cols_left = ws_lower_temp(l, WS_REG_B32), ws_lower_extent(l, t->dim[t->col_dim]), first, "%quad_column");
   return a;
+}
+
+/* A tensor's tile [columns, rows]: a lane's rows are its columns. */
+static struct copy_map *turned_map(struct lower *l, int warp_rows, int bytes, int second, bool everywhere) {
+  struct ws_smem_layout key = {.pitch = -2000 - bytes, .units = second};
+  for (int i = 0; i < l->maps.n; i++) {
+    struct copy_map *m = (struct copy_map *)l->maps.item[i];
+    if (m->rows == warp_rows && (m->life.everywhere || !everywhere) && !memcmp(&m->layout, &key, sizeof key)) return m;
+  }
+  struct copy_map *m = WS_NEW(l->arena, struct copy_map);
+  *m = (struct copy_map){.rows = warp_rows, .layout = key, .rows_pass = 8, .life.everywhere = everywhere};
+  m->name = ws_lower_unique(l, "turned%d", bytes);
+  m->row = ws_lower_named(l, WS_REG_B32, "%s_row", m->name);
+  m->unit_bytes = ws_lower_named(l, WS_REG_B32, "%s_byte", m->name);
+  struct ws_buf *old = ws_lower_hoist(l, m->life.everywhere ? l->start : NULL);
+  ws_lower_comment(l, "this lane's first place in an accumulator that lies transposed, %d columns a warp", warp_rows);
+  if (second < 0) { /* behind movmatrix: row lane / 4, two columns lane % 4 */
+    OP(l, "mov_s32", m->row, "%quad_row");
+    OP(l, "mad_s32", m->unit_bytes, "%warp", ws_lower_int(l, warp_rows), "%quad_column");
+  } else {
+    OP(l, "add_s32", m->row, "%quad_column", ws_lower_int(l, second));
+    OP(l, "acc_row", m->unit_bytes, ws_lower_int(l, warp_rows));
+  }
+  OP(l, "mul_s32", m->unit_bytes, m->unit_bytes, ws_lower_int(l, bytes));
+  ws_lower_restore(l, old);
+  ws_lower_keep(l, &l->maps, &m->life, l->prog->decl->pos);
+  return m;
+}
+
+struct acc_access ws_turned_access(struct lower *l, const struct ws_mem *m, int warp_rows, int second) {
+  struct copy_map *map = turned_map(l, warp_rows, (int)ws_type_bits(m->tensor->type) / 8, second, ws_lower_in_loop(l, m->tensor, NULL));
+  struct pointer *p = pointer(l, m, map);
+  return (struct acc_access){.walk = walk(l, m, p), .rows_left = rows_left(l, m, map->row)};
 }
 
 struct acc_access ws_acc_access(struct lower *l, const struct ws_mem *m, bool vector) {
@@ -455,9 +536,9 @@ static void store_quads(struct lower *l, const struct ws_mem *to, const struct t
       const char *x[4];
       for (int k = 0; k < 4; k++) x[k] = v->reg[((r / 2 * v->nt + ni + k) * 4 + r % 2 * 2) / 2];
       OP(l, "quad_turn", b[0], b[1], b[2], b[3], b[4], b[5], x[0], x[1], x[2], x[3], odd, high);
-      OP(l, "store_quad", in, at.address, ws_lower_int(l, ni * 16L), b[0], b[1], b[2], b[3]);
+      OP(l, "store_quad", in, at.walk.address, ws_lower_int(l, ni * 16L), b[0], b[1], b[2], b[3]);
     }
-    if (r + 1 < v->mt * 2) OP(l, "add_s64", at.address, at.address, at.pass);
+    if (r + 1 < v->mt * 2) ws_walk_on(l, &at.walk, r + 1);
   }
 }
 
@@ -465,7 +546,7 @@ static void store_quads(struct lower *l, const struct ws_mem *to, const struct t
 static void store_lanes(struct lower *l, const struct ws_mem *to, const struct tile *v) {
   struct copy_map *map = lane_map(l, ws_lower_in_loop(l, to->tensor, NULL));
   struct pointer *p = pointer(l, to, map);
-  const char *address = tile_address(l, to, p), *in = ws_lower_temp(l, WS_REG_PRED);
+  const char *address = walk(l, to, p).address, *in = ws_lower_temp(l, WS_REG_PRED);
   OP(l, "row_exists", in, rows_left(l, to, "%thread"), "0");
   if (!v->nt) OP(l, "store_f32", in, address, v->reg[0]);
   for (int i = 0; v->nt && i + 3 < v->n; i += 4)
@@ -473,9 +554,7 @@ static void store_lanes(struct lower *l, const struct ws_mem *to, const struct t
 }
 
 /* Registers to global memory by the owner of each element; of a row vector, by the first lane of its quad. */
-static void store_registers(struct lower *l, struct ws_act *a) {
-  const struct ws_mem *to = a->to;
-  struct tile v = ws_lower_value(l, a->value);
+static void store_tile(struct lower *l, const struct ws_mem *to, struct tile v) {
   if (v.lane) {
     store_lanes(l, to, &v);
     return;
@@ -492,20 +571,35 @@ static void store_registers(struct lower *l, struct ws_act *a) {
     if (!v.nt) {
       OP(l, "and_pred", in, in, "%quad_first");
       if (v.packed)
-        OP(l, r % 2 ? "store_high16" : "store_low16", in, at.address, v.reg[r / 2], ws_lower_temp(l, WS_REG_B16), ws_lower_temp(l, WS_REG_B16));
+        OP(l, r % 2 ? "store_high16" : "store_low16", in, at.walk.address, v.reg[r / 2], ws_lower_temp(l, WS_REG_B16), ws_lower_temp(l, WS_REG_B16));
       else
-        OP(l, "store_f32", in, at.address, v.reg[r]);
+        OP(l, "store_f32", in, at.walk.address, v.reg[r]);
     }
     for (int ni = 0; ni < v.nt; ni++) {
       const char *imm = ws_lower_int(l, ni * 8L * bytes);
       int e = (r / 2 * v.nt + ni) * 4 + r % 2 * 2;
       if (v.packed)
-        OP(l, "store_pair16", in, at.address, imm, v.reg[e / 2]);
+        OP(l, "store_pair16", in, at.walk.address, imm, v.reg[e / 2]);
       else
-        OP(l, "store_pair_f32", in, at.address, imm, v.reg[e], v.reg[e + 1]);
+        OP(l, "store_pair_f32", in, at.walk.address, imm, v.reg[e], v.reg[e + 1]);
     }
-    if (r + 1 < v.mt * 2) OP(l, "add_s64", at.address, at.address, at.pass);
+    if (r + 1 < v.mt * 2) ws_walk_on(l, &at.walk, r + 1);
   }
+}
+
+/* A tile of shared memory is turned on its way through registers, or the registers are on theirs to global memory. */
+static void store_turned(struct lower *l, struct ws_act *a) {
+  const struct ws_mem *from = a->from, *to = a->to;
+  struct tile v;
+  if (from && from->transposed) {
+    v = ws_tile_make(l, ws_lower_unique(l, "turned"), from->cols, from->rows, from->buffer->type, WS_L_ACC);
+    v = ws_read_turned(l, from, &v);
+  } else
+    v = ws_lower_value(l, a->value);
+  if (to->transposed)
+    ws_store_turned(l, to, &v);
+  else
+    store_tile(l, to, v);
 }
 
 /* --- reductions in global memory, copies between tiles of shared memory --- */
@@ -519,11 +613,11 @@ static void reduce_registers(struct lower *l, struct ws_act *a) {
     OP(l, "row_exists", in, at.rows_left, ws_lower_int(l, r * 8));
     if (!v.nt) {
       OP(l, "and_pred", in, in, "%quad_first");
-      OP(l, "red_f32", in, at.address, "0", v.reg[r]);
+      OP(l, "red_f32", in, at.walk.address, "0", v.reg[r]);
     }
     for (int ni = 0; ni < v.nt; ni++)
-      for (int c = 0; c < 2; c++) OP(l, "red_f32", in, at.address, ws_lower_int(l, (ni * 8L + c) * 4), v.reg[(r / 2 * v.nt + ni) * 4 + r % 2 * 2 + c]);
-    if (r + 1 < v.mt * 2) OP(l, "add_s64", at.address, at.address, at.pass);
+      for (int c = 0; c < 2; c++) OP(l, "red_f32", in, at.walk.address, ws_lower_int(l, (ni * 8L + c) * 4), v.reg[(r / 2 * v.nt + ni) * 4 + r % 2 * 2 + c]);
+    if (r + 1 < v.mt * 2) ws_walk_on(l, &at.walk, r + 1);
   }
 }
 
@@ -536,6 +630,11 @@ void ws_lower_reduction(struct lower *l, struct ws_act *a) {
 
 void ws_lower_copy(struct lower *l, struct ws_act *a) {
   const struct ws_mem *from = a->from, *to = a->to;
+  if (from->transposed != to->transposed) {
+    ws_copy_turned(l, from, to);
+    ws_lower_proxy_fence(l, to->buffer);
+    return;
+  }
   if (!part_is_plain(l, from) || !part_is_plain(l, to)) return;
   bool loop = ws_lower_in_loop(l, NULL, from->buffer) || ws_lower_in_loop(l, NULL, to->buffer);
   const struct copy_map *f = copy_map(l, from->buffer->name, from->rows, from->cols, from->buffer->type, &from->buffer->layout, false, loop, a->src->pos);
@@ -554,12 +653,15 @@ void ws_lower_copy(struct lower *l, struct ws_act *a) {
 }
 
 void ws_lower_store(struct lower *l, struct ws_act *a) {
-  if (a->from)
+  bool turned = a->from ? a->from->transposed != a->to->transposed : a->to->transposed && a->value->kind != WS_N_CONST;
+  if (turned)
+    store_turned(l, a);
+  else if (a->from)
     from_smem(l, a, "store_unit");
   else if (a->value->kind == WS_N_CONST)
     store_const(l, a);
   else
-    store_registers(l, a);
+    store_tile(l, a->to, ws_lower_value(l, a->value));
 }
 
 /* --- registers to shared memory --- */
@@ -644,7 +746,13 @@ void ws_lower_write(struct lower *l, struct ws_act *a) {
     return;
   }
   unsigned bits = ws_type_bits(to->buffer->type);
-  if (to->transposed || (bits != 16 && bits != 32) || (to->cols > 1 && (to->cols % 8 || !to->buffer->layout.units)) ||
+  if (to->transposed && a->value->kind != WS_N_CONST && to->rows > 1 && to->cols > 1 && (bits == 16 || bits == 32) && to->buffer->layout.units) {
+    struct tile t = ws_lower_value(l, a->value);
+    ws_write_turned(l, to, &t);
+    ws_lower_proxy_fence(l, to->buffer);
+    return;
+  }
+  if ((to->transposed && a->value->kind != WS_N_CONST) || (bits != 16 && bits != 32) || (to->cols > 1 && (to->cols % 8 || !to->buffer->layout.units)) ||
       (to->cols == 1 && bits == 16) || (a->value->kind == WS_N_CONST && to->rows % (16 * l->prog->role->warps))) {
     ws_error(l->diags, a->src->pos, "not-lowered", "write: 16-bit and f32 tiles of accumulators and f32 row vectors are lowered for %s", l->s->target);
     return;

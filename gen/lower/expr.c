@@ -121,6 +121,19 @@ static const char *exp2_poly(struct lower *l, const char *d, const char *x) {
   return d;
 }
 
+/* One of a pair of 16-bit values as f32. */
+static const char *unpacked(struct eval *ev, const struct ws_node *x, int e, const char *d) {
+  struct lower *l = ev->l;
+  const struct known *k = find(ev, x);
+  struct tile t = k ? k->tile : ws_lower_value(l, (struct ws_node *)x);
+  int i = t.mt == ev->ext.mt && t.nt == ev->ext.nt ? e : t.mt ? ws_row_slot(&ev->ext, e) : t.nt ? (ev->ext.lane ? e : ev->ext.mt ? e / 4 % ev->ext.nt * 2 + e % 2 : e) : 0;
+  if (x->type == WS_BF16)
+    OP(l, i % 2 ? "high_bf16" : "low_bf16", d, t.reg[i / 2], ws_lower_temp(l, WS_REG_B32));
+  else
+    OP(l, i % 2 ? "high_f16" : "low_f16", d, t.reg[i / 2], ws_lower_temp(l, WS_REG_B16), ws_lower_temp(l, WS_REG_B16));
+  return d;
+}
+
 static const char *operation(struct eval *ev, const struct ws_node *x, int e, enum ws_type t, const char *d) {
   struct lower *l = ev->l;
   const char *arg[3] = {0};
@@ -141,6 +154,7 @@ static const char *operation(struct eval *ev, const struct ws_node *x, int e, en
     return d;
   }
   if (t == WS_I32 && (x->fn == WS_F_MOD || x->fn == WS_F_FLOOR)) return rounded_down(ev, x, e, d);
+  if (x->fn == WS_F_CAST && ws_type_bits(x->arg[0]->type) == 16) return unpacked(ev, x->arg[0], e, d);
   if (x->fn == WS_F_CAST) return ws_eval_element(ev, x->arg[0], e, WS_F32, d);
   if (x->fn == WS_F_EXP2 && on_fma_pipe(l, &ev->ext, e)) return exp2_poly(l, d, ws_eval_element(ev, x->arg[0], e, WS_F32, NULL));
   const char *name = t == WS_I32 ? simple_s32[x->fn] : simple[x->fn];
@@ -347,6 +361,12 @@ void ws_lower_assign(struct lower *l, struct ws_acts *acts, size_t index) {
   if (a->dst_part.given) {
     assign_part(l, a, x);
     return;
+  }
+  if (x->kind == WS_N_CONST && a->dst->type == WS_I32) {
+    struct ws_node *whole = WS_NEW(l->arena, struct ws_node);
+    *whole = *x;
+    whole->type = WS_I32;
+    x = whole;
   }
   if (x->kind == WS_N_VAR && renames(l, acts, index, a->dst, x->var)) {
     *t = *ws_tile_of(l, x->var);

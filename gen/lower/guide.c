@@ -77,10 +77,17 @@ static const char *tensor_memory(struct lower *l) {
   return b.s;
 }
 
+/* "128 rows of one head" */
+static const char *rows_of(struct lower *l) {
+  const struct ws_schedule *s = l->s;
+  if (!s->group) return ws_fmt(l->arena, "%d rows of one head", s->tile_rows);
+  return ws_fmt(l->arena, "%d rows: %d queries of the %d heads of one key head, row r being query r / %d of head r %% %d", s->tile_rows, ws_tile_positions(s), s->group, s->group, s->group);
+}
+
 void ws_lower_guide(struct lower *l, const char *path) {
   struct ws_list lists[] = {memory_map(l), schedule_text(l)};
   const struct ws_schedule *s = l->s;
-  const char *args[] = {s->name, path, s->target, ws_lower_int(l, s->tile_rows), ws_lower_int(l, s->threads), ws_lower_int(l, s->threads / 32),
+  const char *args[] = {s->name, path, s->target, rows_of(l), ws_lower_int(l, s->threads), ws_lower_int(l, s->threads / 32),
                         tensor_memory(l), part(l, "guide_registers"), part(l, "guide_words"), part(l, "guide_instructions")};
   ws_ptx_op_list(&l->px, "guide", args, sizeof args / sizeof *args, lists, 2);
 }

@@ -42,7 +42,7 @@ static void program(struct lower *l, struct ws_programm *p, struct ws_buf *out) 
   l->var = WS_NEW_N(l->arena, struct tile, p->nvars);
   l->handle = WS_NEW_N(l->arena, struct slot, p->nhandles);
   for (size_t i = 0; i < p->nhandles; i++) l->handle[i] = (struct slot){"", ""};
-  l->nrings = l->nfixed = l->nready = 0, l->lane_first = l->l2[0] = l->l2[1] = NULL;
+  l->nrings = l->nfixed = l->nready = l->nstrides = 0, l->lane_first = l->l2[0] = l->l2[1] = NULL;
   l->iter = WS_NEW_N(l->arena, struct iter_state, p->niters);
   l->maps.n = l->frags.n = l->pointers.n = l->depth = 0;
   l->start = l->tile_start = &start;

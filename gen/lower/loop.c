@@ -6,7 +6,7 @@ const char *ws_row_origin(struct lower *l) { return ws_lower_named(l, WS_REG_B32
 
 static void kv_bounds(struct lower *l, const struct ws_problem_list *list, struct list_bounds *b) {
   int step = ws_schedule_block(l->s, list->dim)->step;
-  const char *rows = ws_lower_int(l, l->s->tile_rows), *block = ws_lower_int(l, step), *round = ws_lower_int(l, step - 1);
+  const char *rows = ws_lower_int(l, ws_tile_positions(l->s)), *block = ws_lower_int(l, step), *round = ws_lower_int(l, step - 1);
   b->end = ws_lower_named(l, WS_REG_B32, "%s_end", list->name), b->clear_end = ws_lower_named(l, WS_REG_B32, "%s_clear_end", list->name);
   if (l->s->causal && l->s->tile_rows)
     OP(l, "list_bounds_causal", b->end, b->clear_end, rows, block, round, ws_lower_named(l, WS_REG_B32, "seen"));
@@ -63,6 +63,20 @@ static long token_bytes(const struct lower *l) {
   return n ? n : 1;
 }
 
+/* What a tile's number counts beside its rows: heads, or key heads where a tile has all heads of one. */
+static const char *tile_heads(const struct lower *l) { return l->s->group ? "%kv_heads" : "%heads"; }
+
+/* Heads of a tile: batch and head from the number of both. known: %group is. */
+static void tile_head(struct lower *l, bool known) {
+  if (l->s->group) {
+    OP(l, "tile_head_packed", ws_lower_int(l, l->s->group));
+    return;
+  }
+  WS_OP0(&l->px, "tile_head");
+  if (!known) WS_OP0(&l->px, "heads_a_key_head");
+  WS_OP0(&l->px, "tile_key_head");
+}
+
 /* One tile a CTA. Longest first: all heads of a section start with their last rows. */
 static void single_tile(struct lower *l, const char *rows, const char *round) {
   if (!l->s->tile_rows) {
@@ -70,10 +84,14 @@ static void single_tile(struct lower *l, const char *rows, const char *round) {
   } else if (ws_sorts_longest(l->s)) {
     const char *section = ws_lower_named(l, WS_REG_B32, "section");
     ws_lower_note(l, "sorted by length within sections of heads whose keys and values stay in the L2 cache");
-    OP(l, "sections", section, ws_lower_int(l, L2_BYTES / token_bytes(l)), ws_lower_temp(l, WS_REG_B32), rows, round);
-    OP(l, "work_tile_sections", section, ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B32), rows);
-  } else
+    WS_OP0(&l->px, l->s->group ? "one_a_key_head" : "heads_a_key_head");
+    OP(l, "sections", section, ws_lower_int(l, L2_BYTES / token_bytes(l)), ws_lower_temp(l, WS_REG_B32), rows, round, tile_heads(l));
+    OP(l, "work_tile_sections", section, ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B32), rows, tile_heads(l));
+    tile_head(l, true);
+  } else {
     OP(l, l->s->sort_longest && l->s->arch < 90 ? "work_tile_longest" : "work_tile", rows, round);
+    tile_head(l, false);
+  }
 }
 
 /* A CTA stays for many tiles: one of every n, n being the number of CTAs (or of pairs of them). Where tiles differ in length
@@ -82,10 +100,12 @@ static void first_tile(struct lower *l, const char *rows, const char *round, con
   const char *tiles = ws_lower_temp(l, WS_REG_B32), *p = ws_lower_temp(l, WS_REG_PRED);
   if (ws_sorts_longest(l->s)) {
     OP(l, "twins_start", ws_lower_named(l, WS_REG_B32, "tile_step"));
-    OP(l, "twins_loop", loop, next, tiles, ws_lower_temp(l, WS_REG_B32), p, ws_lower_temp(l, WS_REG_PRED), rows, round, end);
+    OP(l, "twins_loop", loop, next, tiles, ws_lower_temp(l, WS_REG_B32), p, ws_lower_temp(l, WS_REG_PRED), rows, round, end, tile_heads(l));
+    tile_head(l, false);
   } else if (l->s->tile_rows) {
-    OP(l, "tile_loop", loop, tiles, rows, round, p, end);
+    OP(l, "tile_loop", loop, tiles, rows, round, p, end, tile_heads(l));
     OP(l, "work_tile", rows, round);
+    tile_head(l, false);
   } else {
     OP(l, "tile_loop_heads", loop, tiles, p, end);
     WS_OP0(&l->px, "work_head");
@@ -110,8 +130,9 @@ static void work_loop(struct lower *l, struct ws_act *a) {
   ws_lower_acts(l, a->body);
   l->tile = NULL;
   l->px.out = before;
-  const char *rows = ws_lower_int(l, l->s->tile_rows), *round = ws_lower_int(l, l->s->tile_rows - 1);
+  const char *rows = ws_lower_int(l, ws_tile_positions(l->s)), *round = ws_lower_int(l, ws_tile_positions(l->s) - 1);
   const char *loop = ws_ptx_label(&l->px, "tile"), *next = ws_ptx_label(&l->px, "next_tile"), *end = ws_ptx_label(&l->px, "no_tile");
+  if (l->s->group) ws_lower_comment(l, "a work tile is %d queries with %s of a key head, so that heads are counted as key heads", ws_tile_positions(l->s), l->s->group > 1 ? ws_fmt(l->arena, "all %d heads", l->s->group) : "the head");
   ws_lower_comment(l, "%s", l->s->persistent ? "a CTA stays for many work tiles; their numbers count row tiles fastest, then heads, then batches"
                                              : "one work tile a CTA; %ctaid.x counts row tiles fastest, then heads, then batches");
   WS_OP0(&l->px, l->s->pair ? "tile_of_pair" : "tile_of_cta");

@@ -192,7 +192,7 @@ static void one_thread(struct lower *l, struct ws_act *a) {
 static void lower_act(struct lower *l, struct ws_acts *acts, size_t i) {
   struct ws_act *a = &acts->act[i];
   memset(l->temp, 0, sizeof l->temp);
-  l->act = a;
+  l->act = a, l->around = acts;
   comment(l, a);
   switch (a->kind) {
   case WS_S_FOR: ws_lower_for(l, a); break;
@@ -212,6 +212,10 @@ static void lower_act(struct lower *l, struct ws_acts *acts, size_t i) {
   case WS_S_WAIT: ws_lower_wait(l, a); break;
   case WS_S_RELEASE: ws_lower_release(l, a); break;
   case WS_S_AWAIT: ws_lower_await(l, a); break;
+  case WS_S_INIT: case WS_S_INVAL: ws_lower_init(l, a); break;
+  case WS_S_WAIT_PHASE: ws_lower_wait_phase(l, a); break;
+  case WS_S_ARRIVE_EXPECT: ws_lower_expect(l, a); break;
+  case WS_S_FENCE: ws_lower_fence(l, a); break;
   case WS_S_ONE_THREAD: one_thread(l, a); break;
   default: ws_error(l->diags, a->src->pos, "not-lowered", "this statement is not lowered for %s", l->s->target);
   }

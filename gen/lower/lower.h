@@ -3,7 +3,7 @@
  *   supported.c  what is refused, all of it before anything is lowered
  *   lower.c    statements in order
  *   kernel.c   the kernel around them: parameters, roles, barriers, manifest facts
- *   ring.c     slots of rings, mbarriers, named barriers;  watchdog.c  waits at mbarriers
+ *   ring.c     slots of rings, mbarriers, named barriers;  watchdog.c  waits at mbarriers;  fence.c  fences by hand
  *   tile.c     register tiles: which register holds which element
  *   expr.c     elementwise expressions; eval.h says how;  part.c  parts of tiles
  *   rows.c     row reductions, votes, masks, positions
@@ -11,6 +11,8 @@
  *   uniform.c  values that all threads share: indices, lists, conditions
  *   product.c  mma.sync and its fragments;  wgmma.c  products of warpgroups;  descriptor.c  operands in shared memory
  *   tcgen05.c  tensor memory: products of one thread, loads and stores, allocation
+ *   packed.c   rows that are queries of several heads
+ *   transpose.c  tiles that are read, written or copied transposed
  *   copy.c     global and shared memory by threads: cp.async, stores, writes;  tma.c  by TMA
  *   loop.c     work tiles, lists of blocks, copies of a loop body
  *
@@ -70,18 +72,21 @@ struct copy_map {
 };
 
 /* Lane offsets of one way to read fragments from one layout. */
+enum { WS_FRAG_OFFSETS = 16 };
 struct frag_map {
   struct lifetime life;
-  enum frag_kind { FRAG_A, FRAG_B, FRAG_BT, FRAG_C, FRAG_C32, FRAG_ROWS, FRAG_LANES } kind; /* C: accumulators of 16 or 32 bits; rows: vectors; lanes: a row a thread */
+  enum frag_kind { FRAG_A, FRAG_B, FRAG_BT, FRAG_C, FRAG_C32, FRAG_ROWS, FRAG_LANES, FRAG_AT, FRAG_CT, FRAG_C32T } kind; /* C: accumulators of 16 or 32 bits; rows: vectors; lanes: a row a thread; T: transposed */
   struct ws_smem_layout layout;
   int warp_rows;
-  const char *offset[8];           /* by the low bits of the unit */
+  int first, n;                    /* transposed: the first of n units */
+  const char *offset[WS_FRAG_OFFSETS]; /* by the low bits of the unit; transposed: by unit */
 };
 
 struct pointer {                   /* a tensor tile's address for one copy_map, by work tile */
   struct lifetime life;
   const struct ws_tensor *tensor;
   const struct copy_map *map;
+  unsigned coords;                 /* dims that an index gives: no part of base */
   const char *base, *pass;         /* thread's address in block 0; bytes from pass to pass */
   const char *block;               /* bytes from block to block: block * passes */
   int passes;
@@ -95,7 +100,7 @@ struct ring_pos {
   const struct ws_barrierm *barrier;
   int element;
   const struct ws_node *element_at;
-  enum ring_side { RING_FILL, RING_COMMIT, RING_DRAIN, RING_ARRIVE } side;
+  enum ring_side { RING_FILL, RING_COMMIT, RING_DRAIN, RING_ARRIVE, RING_PHASE } side; /* PHASE: waits with a stated phase */
   const char *name;
   const char *bytes;               /* register, cp.async: byte offset of the slot */
   const char *stage, *phase;       /* registers, mbarriers: stage (NULL = there is one) and the parity to wait for */
@@ -107,7 +112,9 @@ struct slot {                      /* what a handle stands for: registers, or ""
 /* A tensor map that the kernel takes as a parameter: boxes of rows and columns of a tensor. */
 struct tma_map {
   const struct ws_tensor *tensor;
-  int rows, cols, swizzle;
+  int rows, cols, swizzle;         /* rows of the tile: with `heads`, queries times heads */
+  int heads, group;                /* packed tiles: the dim of which a box has `group`; heads = -1: a box is of one head */
+  int order[WS_MAX_DIMS];          /* of the tensor's dims in the map, outermost first */
   const char *name;                /* of the parameter */
   const char *address;             /* register of program `prog` */
   const struct ws_programm *prog;
@@ -142,6 +149,8 @@ struct lower {
   struct tma_map **tma_maps;       /* of the whole kernel */
   size_t nmaps, maps_cap;
   struct keep maps, frags, pointers; /* struct copy_map, frag_map, pointer */
+  const char **strides;            /* of this program: registers for strides that are numbers */
+  size_t nstrides, strides_cap;
   const char **names;              /* used by ws_lower_unique */
   size_t nnames, names_cap;
   const char *tile, *block;        /* registers: the work tile, the block of the innermost loop over a list; NULL outside of them */
@@ -157,6 +166,7 @@ struct lower {
   int hoisting;                    /* temporaries come from another name while hoisted code is written */
   bool tmem;                       /* the program touches tensor memory */
   const struct ws_act *act;        /* the statement that is lowered */
+  const struct ws_acts *around;    /* the block of statements that it stands in */
   bool one_role;
 };
 
@@ -193,11 +203,20 @@ void ws_lower_commit(struct lower *l, struct ws_act *a);
 void ws_lower_wait(struct lower *l, struct ws_act *a);
 void ws_lower_release(struct lower *l, struct ws_act *a);
 void ws_lower_arrive(struct lower *l, struct ws_act *a);       /* at an mbarrier */
+void ws_lower_init(struct lower *l, struct ws_act *a);          /* explicit forms: init, inval */
+void ws_lower_wait_phase(struct lower *l, struct ws_act *a);
+void ws_lower_expect(struct lower *l, struct ws_act *a);
 void ws_lower_same_slot(struct lower *l, const struct ws_act *a);
 const char *ws_lower_full(struct lower *l, const struct ws_act *a, const char **imm); /* the full mbarrier of the slot that a load fills: [register + *imm] */
 const char *ws_barrier_form(struct lower *l, const char *template); /* the template of that name for the target */
 const char *ws_lane_first(struct lower *l);                    /* predicate: the first lane of a warp */
 void ws_lower_barriers(struct lower *l);                       /* at the start of the kernel */
+
+/* fence.c: `fence KIND` stands in place of the derived fence of that kind of the statement beside it */
+enum ws_fence { WS_FENCE_ASYNC, WS_FENCE_BEFORE, WS_FENCE_AFTER, WS_FENCE_WGMMA, WS_FENCE_INIT };
+void ws_lower_fence(struct lower *l, const struct ws_act *a);
+bool ws_fence_stated(const struct lower *l, enum ws_fence kind);
+const char *ws_fence_reason(const struct ws_schedule *s, const struct ws_act *a); /* why the target has none; NULL = it has */
 
 /* tma.c */
 void ws_lower_tma_load(struct lower *l, struct ws_act *a);
@@ -284,6 +303,26 @@ const struct frag_map *ws_frag_map(struct lower *l, enum frag_kind k, const stru
 const char *ws_slot_base(struct lower *l, const struct ws_mem *m, long *imm);
 const char *ws_frag_address(struct lower *l, const struct frag_map *f, const char *slot, int low); /* offset[low] + slot */
 
+/* packed.c */
+bool ws_packed(const struct lower *l, const struct ws_mem *m);       /* are the rows of this tile of a tensor those of several heads? */
+const char *ws_packed_row(struct lower *l, const struct ws_mem *m, const char *thread_row); /* a row of a part, counted in the tile */
+const char *ws_packed_query(struct lower *l, const char *row, long k); /* the query, counted in the tile, of the row k below `row` */
+void ws_packed_address(struct lower *l, const struct ws_mem *m, const char *address, const char *base, const char *row, long k);
+const char *ws_packed_rows_left(struct lower *l, const struct ws_mem *m, const char *row); /* rows from this one to the end */
+/* transpose.c */
+struct ws_turned_a {               /* A operands stored [k, m]: addresses of this lane by m-tile */
+  const char *reg[WS_FRAG_OFFSETS];
+  long imm, step;                  /* bytes from k step to k step */
+  int mt;
+};
+struct ws_turned_a *ws_turned_a(struct lower *l, const struct ws_mem *m);
+void ws_turned_a_load(struct lower *l, const struct ws_turned_a *t, int kt, int mi, const char **a);
+void ws_write_turned(struct lower *l, const struct ws_mem *to, const struct tile *v);
+struct tile ws_read_turned(struct lower *l, const struct ws_mem *m, const struct tile *into);
+void ws_copy_turned(struct lower *l, const struct ws_mem *from, const struct ws_mem *to);
+struct tile ws_load_turned(struct lower *l, const struct ws_mem *from, const struct tile *into);
+void ws_store_turned(struct lower *l, const struct ws_mem *to, const struct tile *v);
+
 /* copy.c */
 void ws_lower_load(struct lower *l, struct ws_act *a);
 struct l2_hint {                   /* what a load says to the L2 cache: "" twice for nothing */
@@ -296,8 +335,16 @@ void ws_lower_copy(struct lower *l, struct ws_act *a);
 void ws_lower_reduction(struct lower *l, struct ws_act *a);
 const char *ws_lower_extent(struct lower *l, const char *dim);     /* the run-time extent of a dim */
 const char *ws_outer_index(const char *dim);                       /* the index of the work tile along an outer dim */
+struct row_walk {                  /* this thread's row of a tile of a tensor, and those further down */
+  const struct ws_mem *mem;
+  const char *address;
+  const char *pass;                /* bytes to its row in the next pass; NULL: rows are packed, addresses are made from */
+  const char *base, *row;          /* the address of the tile's row 0, and this thread's row */
+  int rows_pass;
+};
+void ws_walk_on(struct lower *l, const struct row_walk *w, int k); /* `address` goes on to pass k from the one before */
 struct acc_access {                /* how this lane's part of an accumulator lies in a tensor */
-  const char *address, *pass;      /* of its first row and column; bytes to its next row, 8 further */
+  struct row_walk walk;            /* from its first row to its next ones, 8 further */
   const char *rows_left, *cols_left; /* rows and columns from there to the tensor's end; cols_left NULL = all are there */
 };
 struct smem_acc {                  /* the same in shared memory, elements of f32 */
@@ -309,10 +356,13 @@ struct smem_acc {                  /* the same in shared memory, elements of f32
 struct smem_acc ws_smem_acc(struct lower *l, const struct ws_mem *m, bool vector);
 const char *ws_smem_acc_at(struct lower *l, const struct smem_acc *a, int row, int ni, const char **imm); /* register; immediate in *imm */
 struct acc_access ws_acc_access(struct lower *l, const struct ws_mem *m, bool vector);
+struct acc_access ws_turned_access(struct lower *l, const struct ws_mem *m, int warp_rows, int second); /* transposed: first of the lane's two f32 columns, or the second; -1: pairs behind movmatrix */
 const char *ws_acc_row(struct lower *l, int warp_rows);            /* first row of this lane in an accumulator */
 
 /* loop.c */
 static inline bool ws_sorts_longest(const struct ws_schedule *s) { return (s->arch >= 90 || s->persistent) && s->sort_longest && s->tile_rows && (s->causal || s->window); }
+/* Queries of a work tile: its rows, or where these are the queries of several heads a part of them. */
+static inline int ws_tile_positions(const struct ws_schedule *s) { return s->group ? s->tile_rows / s->group : s->tile_rows; }
 void ws_lower_for(struct lower *l, struct ws_act *a);
 /* from: the block that queries(t, j) is seen from, else NULL. */
 struct list_bounds ws_list_bounds(struct lower *l, const struct ws_problem_list *list, const struct ws_node *from);

@@ -55,21 +55,27 @@ static void line_set(const struct ws_param_value *p, struct ws_buf *o) {
   ws_buf_puts(o, "\n");
 }
 
+static void print_dim(const struct ws_tensor *t, int i, int k, struct ws_buf *o) {
+  if (t->dim[k])
+    ws_buf_printf(o, "%s%s", i ? ", " : "", t->dim[k]);
+  else
+    ws_buf_printf(o, "%s%ld", i ? ", " : "", t->fixed[k]);
+}
+
 static void print_dims(const struct ws_tensor *t, struct ws_buf *o) {
-  for (int k = 0; k < t->ndims; k++) {
-    if (t->dim[k])
-      ws_buf_printf(o, "%s%s", k ? ", " : "", t->dim[k]);
-    else
-      ws_buf_printf(o, "%s%ld", k ? ", " : "", t->fixed[k]);
-  }
+  for (int k = 0; k < t->ndims; k++) print_dim(t, k, k, o);
 }
 
 static void line_map(const struct tma_map *m, struct ws_buf *o) {
   const struct ws_tensor *t = m->tensor;
   ws_buf_printf(o, "// map: %s %s [", m->name, t->name);
-  print_dims(t, o);
+  for (int i = 0; i < t->ndims; i++) print_dim(t, i, m->order[i], o);
   ws_buf_puts(o, "] box [");
-  for (int k = 0; k < t->ndims; k++) ws_buf_printf(o, "%s%d", k ? ", " : "", k == t->row_dim ? m->rows : k == t->col_dim ? m->cols : 1);
+  int group = m->heads >= 0 ? m->group : 1;
+  for (int i = 0, k; i < t->ndims; i++) {
+    k = m->order[i];
+    ws_buf_printf(o, "%s%d", i ? ", " : "", k == t->row_dim ? m->rows / group : k == t->col_dim ? m->cols : k == m->heads ? group : 1);
+  }
   ws_buf_printf(o, "] swizzle %d\n", m->swizzle);
 }
 
@@ -125,6 +131,7 @@ const char *ws_manifest_text(const struct ws_schedule *s, const struct ws_params
   ws_buf_printf(&o, "// warpscore manifest 1\n// tool: warpscore %s\n// schedule: %s\n// entry: %s\n// target: %s\n// problem: %s\n", WS_VERSION, s->name,
                 s->name, s->target, s->problem->name);
   for (size_t i = 0; i < s->nparams; i++) line_set(&s->params[i], &o);
+  if (s->group) ws_buf_puts(&o, "// set: pack gqa\n");
   if (s->watchdog > 0) ws_buf_printf(&o, "// set: watchdog %g\n", s->watchdog);
   reference(s, &o);
   line_exp2(s, &o);
@@ -132,12 +139,13 @@ const char *ws_manifest_text(const struct ws_schedule *s, const struct ws_params
   if (s->watchdog > 0) ws_buf_puts(&o, "// tensor: watchdog inout i32 [16] align 4\n");
   const struct ws_tensor *q = &s->tensors[0];
   ws_buf_printf(&o, "// scalar: scale f32 rsqrt %ld\n// multiple: heads kv_heads\n", q->fixed[q->ndims - 1]);
+  if (s->group) ws_buf_printf(&o, "// require: ratio\n// ratio: heads kv_heads %d\n", s->group);
   for (size_t i = 0; i < params->n; i++)
     if (params->param[i].map) line_map(params->param[i].map, &o);
   for (size_t i = 0; i < params->n; i++) ws_buf_printf(&o, "// param: %s %s\n", types[params->param[i].type], params->param[i].source);
   const char *each = s->pair ? "2 * " : ""; /* CTAs a work tile */
   if (s->tile_rows)
-    ws_buf_printf(&o, "// grid: %s%s/%d * heads * batch\n", each, s->problem->work_dim, s->tile_rows);
+    ws_buf_printf(&o, "// grid: %s%s/%d * %s * batch\n", each, s->problem->work_dim, ws_tile_positions(s), s->group ? "kv_heads" : "heads");
   else
     ws_buf_printf(&o, "// grid: %sheads * batch\n", each);
   if (s->persistent) ws_buf_printf(&o, "// persistent: %d\n", s->ctas ? s->ctas : 1);

@@ -89,6 +89,7 @@ static const char *element_type(enum ws_type t) { return t == WS_BF16 ? "bf16" :
 
 struct tile ws_lower_read_a(struct lower *l, const struct ws_mem *m, const struct tile *into) {
   struct tile t = *into;
+  if (m->space == WS_SMEM && m->transposed && ws_type_bits(m->buffer->type) == 16 && t.packed && m->rows % 16 == 0) return ws_read_turned(l, m, into);
   if (m->space != WS_SMEM || m->transposed || ws_type_bits(m->buffer->type) != 16 || !t.packed || m->cols % 8) {
     ws_error(l->diags, m->pos, "not-lowered", "read: only 16-bit A operands from shared memory are lowered for %s", l->s->target);
     return t;
@@ -110,6 +111,7 @@ struct operands {
   const struct ws_act *act;
   struct tile d, a;             /* a.n = 0: from shared memory, step by step */
   const struct frag_map *fa, *fb;
+  const struct ws_turned_a *turned; /* A stored [k, m] */
   struct place pa, pb;
   const char **b;               /* fragment registers: 4 for each pair of n-tiles and each step held */
   const char **areg;
@@ -131,7 +133,8 @@ static void load_b(struct operands *o, int kt, int first, int end) {
 
 static void load_a(struct operands *o, int kt) {
   const struct ws_mem *m = o->act->a_mem;
-  for (int mi = 0; m && mi < o->d.mt; mi++) {
+  for (int mi = 0; o->turned && mi < o->d.mt; mi++) ws_turned_a_load(o->l, o->turned, kt, mi, &o->areg[(kt % o->held * o->d.mt + mi) * 4]);
+  for (int mi = 0; m && !o->turned && mi < o->d.mt; mi++) {
     const char *imm, *reg = address(o->l, &o->pa, o->fa, m->row0 + mi * 16, m->col0 / 8 + kt * 2, &imm), **a = &o->areg[(kt % o->held * o->d.mt + mi) * 4];
     OP(o->l, "ldmatrix", a[0], a[1], a[2], a[3], reg, imm);
   }
@@ -158,6 +161,8 @@ void ws_lower_product(struct lower *l, struct ws_act *act) {
   if (act->a) {
     if (act->a->kind != WS_N_VAR) ws_lower_note(l, "accumulators packed to 16 bits: an A operand as they stand");
     o.a = ws_lower_operand(l, act->a, "packed");
+  } else if (am->transposed) {
+    o.turned = ws_turned_a(l, am);
   } else {
     o.fa = ws_frag_map(l, FRAG_A, am->buffer, ws_warp_rows(l, am->rows));
     o.pa = place_of(l, o.fa, am, 2);

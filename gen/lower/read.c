@@ -19,18 +19,18 @@ static struct tile from_global(struct lower *l, const struct ws_node *x, const s
   for (int r = 0; r < into->mt * 2; r++) {
     const char *in = ws_lower_temp(l, WS_REG_PRED), *both = at.cols_left ? ws_lower_temp(l, WS_REG_PRED) : NULL;
     OP(l, "row_exists", in, at.rows_left, ws_lower_int(l, r * 8));
-    if (!into->nt) OP(l, "read_f32", in, into->reg[r], at.address, "0");
+    if (!into->nt) OP(l, "read_f32", in, into->reg[r], at.walk.address, "0");
     for (int ni = 0; ni < into->nt; ni++) {
       const char **d = &into->reg[(r / 2 * into->nt + ni) * 4 + r % 2 * 2];
       if (!at.cols_left)
-        OP(l, "read_pair_f32", in, d[0], d[1], at.address, ws_lower_int(l, ni * 32L));
+        OP(l, "read_pair_f32", in, d[0], d[1], at.walk.address, ws_lower_int(l, ni * 32L));
       for (int c = 0; at.cols_left && c < 2; c++) {
         OP(l, "row_exists", both, at.cols_left, ws_lower_int(l, ni * 8L + c));
         OP(l, "and_pred", both, both, in);
-        OP(l, "read_f32", both, d[c], at.address, ws_lower_int(l, (ni * 8L + c) * 4));
+        OP(l, "read_f32", both, d[c], at.walk.address, ws_lower_int(l, (ni * 8L + c) * 4));
       }
     }
-    if (r + 1 < into->mt * 2) OP(l, "add_s64", at.address, at.address, at.pass);
+    if (r + 1 < into->mt * 2) ws_walk_on(l, &at.walk, r + 1);
   }
   return *into;
 }
@@ -67,11 +67,16 @@ struct tile ws_lower_read(struct lower *l, const struct ws_node *x, const struct
   if (m->space == WS_TMEM) return ws_lower_read_tmem(l, m, into, l->act->opt.chunk);
   bool acc = x->layout == WS_L_ACC || x->layout == WS_L_COPY || (x->layout == WS_L_LANE && x->cols == 1); /* supported.c: what nothing decides lies as an accumulator */
   if (m->space == WS_SMEM && x->layout == WS_L_A) return ws_lower_read_a(l, m, into);
+  if (m->space == WS_SMEM && acc && m->buffer->type == WS_F32 && m->transposed && !into->lane && into->mt && into->nt && m->buffer->layout.units) return ws_read_turned(l, m, into);
   if (m->space == WS_SMEM && acc && m->buffer->type == WS_F32 && !m->transposed && (m->cols == 1 || (m->cols % 8 == 0 && m->buffer->layout.units)))
     return from_shared(l, m, into);
+  /* a packed accumulator has the registers of a left operand */
+  if (m->space == WS_SMEM && acc && into->packed && into->mt && into->nt && !into->lane && m->cols % 16 == 0 && m->rows % 16 == 0) return ws_lower_read_a(l, m, into);
   if (m->space == WS_GLOBAL && m->tensor->type == WS_F32 && !m->tensor->coords) {
     if (m->tensor->row_dim < 0 && m->tensor->col_dim < 0) return uniform(l, x, into);
-    if (acc) return from_global(l, x, into);
+    bool turned = m->transposed && into->mt && into->nt && !into->lane && (m->tensor->col_dim < 0 || !m->tensor->dim[m->tensor->col_dim]);
+    if (acc && turned) return ws_load_turned(l, m, into);
+    if (acc && !m->transposed) return from_global(l, x, into);
   }
   ws_error(l->diags, x->pos, "not-lowered", "read: this memory in layout `%s` is not lowered for %s", ws_layout_name(x->layout), l->s->target);
   return *into;

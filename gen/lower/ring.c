@@ -34,6 +34,11 @@ static long barrier_at(const struct ws_act *a) {
 }
 
 static void start_phase(struct lower *l, struct ring_pos *r, const struct ws_act *a) {
+  if (r->side == RING_PHASE) { /* the parity is stated */
+    ws_lower_comment(l, "barrier %s: the stage that the next `phase` is about", a->barrier->name);
+    OP(l, "mov_s32", r->stage = ws_lower_named(l, WS_REG_B32, "%s_stage", r->name), "0");
+    return;
+  }
   int stages = a->pipe ? a->pipe->buffer->stages : a->barrier->stages;
   bool passes = a->pipe ? r->side == RING_FILL : a->barrier->open;
   ws_lower_comment(l, "%s %s: %s%s", a->pipe ? "ring" : "barrier", a->pipe ? a->pipe->name : a->barrier->name,
@@ -43,7 +48,7 @@ static void start_phase(struct lower *l, struct ring_pos *r, const struct ws_act
 }
 
 static struct ring_pos *position(struct lower *l, const struct ws_act *a, enum ring_side side) {
-  static const char *const words[] = {[RING_FILL] = "fill", [RING_COMMIT] = "commit", [RING_DRAIN] = "drain", [RING_ARRIVE] = "arrive"};
+  static const char *const words[] = {[RING_FILL] = "fill", [RING_COMMIT] = "commit", [RING_DRAIN] = "drain", [RING_ARRIVE] = "arrive", [RING_PHASE] = "phase"};
   for (size_t i = 0; i < l->nrings; i++)
     if (same_place(l->rings[i], a, side)) return l->rings[i];
   struct ring_pos *r = *WS_PUSH(l->arena, l->rings, l->nrings, l->rings_cap) = WS_NEW(l->arena, struct ring_pos);
@@ -59,7 +64,9 @@ static struct ring_pos *position(struct lower *l, const struct ws_act *a, enum r
 
 /* The position moves on: the next stage; behind the last one the first, in the next phase. */
 static void advance(struct lower *l, const struct ring_pos *r, int stages) {
-  if (stages > 1)
+  if (r->side == RING_PHASE)
+    OP(l, "stage_advance", r->stage, ws_lower_int(l, stages), ws_lower_temp(l, WS_REG_PRED));
+  else if (stages > 1)
     OP(l, "ring_advance", r->stage, r->phase, ws_lower_int(l, stages), ws_lower_temp(l, WS_REG_PRED));
   else
     OP(l, "phase_flip", r->phase);
@@ -98,21 +105,25 @@ const char *ws_lane_first(struct lower *l) {
   return l->lane_first;
 }
 
+/* In front of an arrival: the fence, and who arrives. */
+static const char *arrival_guard(struct lower *l, const struct ws_act *a) {
+  ws_lower_fence_before(l);
+  if (a->single || a->unit == WS_UNIT_THREAD) return "";
+  if (a->unit == WS_UNIT_WARP) {
+    WS_OP0(&l->px, "sync_warp");
+    return ws_fmt(l->arena, "@%s ", ws_lane_first(l));
+  }
+  const char *p = ws_lower_temp(l, WS_REG_PRED);
+  OP(l, "compare_s32", "eq", p, "%thread", "0");
+  return ws_fmt(l->arena, "@%s ", p);
+}
+
 static void arrive_at(struct lower *l, const struct ws_act *a, struct bar_ref b, enum ws_barrier_scope scope) {
-  const char *guard = "", *imm = ws_lower_int(l, b.imm);
   if (a->by == WS_BY_TCGEN05) { /* the products of this thread arrive when they are done */
     ws_lower_tcgen05_commit(l, b, scope);
     return;
   }
-  ws_lower_fence_before(l);
-  if (!a->single && a->unit == WS_UNIT_WARP) {
-    WS_OP0(&l->px, "sync_warp");
-    guard = ws_fmt(l->arena, "@%s ", ws_lane_first(l));
-  } else if (!a->single && a->unit == WS_UNIT_ONE) {
-    const char *p = ws_lower_temp(l, WS_REG_PRED);
-    OP(l, "compare_s32", "eq", p, "%thread", "0");
-    guard = ws_fmt(l->arena, "@%s ", p);
-  }
+  const char *guard = arrival_guard(l, a), *imm = ws_lower_int(l, b.imm);
   if (scope == WS_SCOPE_CTA) {
     OP(l, ws_barrier_form(l, "mbarrier_arrive"), guard, b.reg, imm);
     return;
@@ -208,6 +219,7 @@ void ws_lower_wait(struct lower *l, struct ws_act *a) {
   }
   if (a->pipe->by == WS_BY_CP_ASYNC) {
     OP(l, "cp_async_wait", ws_lower_int(l, a->wait_groups));
+    ws_lower_proxy_fence(l, a->pipe->buffer); /* cp.async writes as threads do (PTX ISA, "Async proxy") */
     take_bytes(l, a, false);
     return;
   }
@@ -228,6 +240,42 @@ void ws_lower_arrive(struct lower *l, struct ws_act *a) {
   if (r) advance(l, r, a->barrier->stages);
 }
 
+/* --- explicit forms: what is stated about a barrier in place of what a ring derives --- */
+
+static const char *stage_at(struct lower *l, struct bar_ref b, int k, const char **imm) {
+  *imm = ws_lower_int(l, b.imm + 8L * k);
+  return b.reg;
+}
+
+/* init, inval: all stages. The name in front is what a report of the watchdog looks for. */
+void ws_lower_init(struct lower *l, struct ws_act *a) {
+  const char *imm, *count = a->kind == WS_S_INIT ? ws_uniform_int(l, a->value) : NULL;
+  struct bar_ref b = first_barrier(l, a);
+  if (count) ws_lower_note(l, "%s", a->barrier->name);
+  for (int k = 0; k < a->barrier->stages; k++) {
+    const char *reg = stage_at(l, b, k, &imm);
+    if (count)
+      OP(l, ws_barrier_form(l, "mbarrier_init"), reg, imm, count);
+    else
+      OP(l, ws_barrier_form(l, "mbarrier_inval"), reg, imm);
+  }
+}
+
+void ws_lower_wait_phase(struct lower *l, struct ws_act *a) {
+  const struct ring_pos *r = a->barrier->stages > 1 ? position(l, a, RING_PHASE) : NULL;
+  const char *phase = ws_uniform_int(l, a->value);
+  ws_lower_wait_at(l, a, r ? staged_barrier(l, a, r) : first_barrier(l, a), phase);
+  if (r) advance(l, r, a->barrier->stages);
+}
+
+void ws_lower_expect(struct lower *l, struct ws_act *a) {
+  const struct ring_pos *r = a->barrier->stages > 1 ? position(l, a, RING_ARRIVE) : NULL;
+  const char *bytes = ws_uniform_int(l, a->value);
+  struct bar_ref b = r ? staged_barrier(l, a, r) : first_barrier(l, a);
+  OP(l, "mbarrier_arrive_expect", arrival_guard(l, a), b.reg, ws_lower_int(l, b.imm), bytes);
+  if (r) advance(l, r, a->barrier->stages);
+}
+
 /* A second name for a slot. */
 void ws_lower_same_slot(struct lower *l, const struct ws_act *a) {
   const struct slot *from = &l->handle[a->handle_from->index];
@@ -239,6 +287,11 @@ void ws_lower_same_slot(struct lower *l, const struct ws_act *a) {
 
 const char *ws_lower_full(struct lower *l, const struct ws_act *a, const char **imm) {
   const struct ws_handle *h = a->to->handle;
+  if (!a->pipe) {
+    struct bar_ref own = first_barrier(l, a);
+    *imm = ws_lower_int(l, own.imm);
+    return own.reg;
+  }
   struct ws_act at = {.pipe = a->pipe, .element = h ? h->element : a->to->element, .element_at = h ? h->element_at : a->to->element_at};
   struct bar_ref b = h && *l->handle[h->index].bar ? (struct bar_ref){l->handle[h->index].bar, 0} : first_barrier(l, &at);
   *imm = ws_lower_int(l, b.imm);
@@ -251,13 +304,22 @@ static void init_side(struct lower *l, const char *what, long at, const int *cou
   for (int e = 0; e < elements; e++)
     for (int k = 0; k < stages; k++) {
       if (e == 0 && k == 0) ws_lower_note(l, "%s", what);
-      OP(l, ws_barrier_form(l, "mbarrier_init"), ws_lower_int(l, at + 8L * (e * stages + k)), ws_lower_int(l, count[e]));
+      OP(l, ws_barrier_form(l, "mbarrier_init"), "%smem", ws_lower_int(l, at + 8L * (e * stages + k)), ws_lower_int(l, count[e]));
     }
+}
+
+/* Does a program initialise them all? */
+static bool none_here(const struct ws_schedule *s) {
+  for (int i = 0; i < s->npipelines; i++)
+    if (s->pipelines[i].full_at >= 0 || s->pipelines[i].empty_at >= 0) return false;
+  for (int i = 0; i < s->nbarriers; i++)
+    if (!s->barriers[i].named && !s->barriers[i].inits) return false;
+  return true;
 }
 
 void ws_lower_barriers(struct lower *l) {
   const struct ws_schedule *s = l->s;
-  if (!s->mbarriers && !s->pair) return;
+  if (none_here(s) && !s->pair) return;
   const char *skip = ws_ptx_label(&l->px, "barriers_set"), *p = ws_lower_temp(l, WS_REG_PRED);
   ws_lower_comment(l, "one thread sets the mbarriers up: how many arrivals complete a phase");
   OP(l, "thread_unless_first", p, skip);
@@ -267,7 +329,7 @@ void ws_lower_barriers(struct lower *l) {
     if (q->empty_at >= 0) init_side(l, ws_fmt(l->arena, "%s: empty", q->name), q->empty_at, q->empty_count, q->count, q->buffer->stages);
   }
   for (int i = 0; i < s->nbarriers; i++)
-    if (!s->barriers[i].named) init_side(l, s->barriers[i].name, s->barriers[i].at, s->barriers[i].arrivals, s->barriers[i].count, s->barriers[i].stages);
+    if (!s->barriers[i].named && !s->barriers[i].inits) init_side(l, s->barriers[i].name, s->barriers[i].at, s->barriers[i].arrivals, s->barriers[i].count, s->barriers[i].stages);
   if (s->arch >= 90) WS_OP0(&l->px, "mbarrier_init_fence"); /* before that only this CTA looks at them: the barrier below is enough */
   OP(l, "label", skip);
   WS_OP0(&l->px, s->pair ? "sync_cluster" : "sync_cta");

@@ -107,8 +107,12 @@ const char *ws_lower_vote(struct lower *l, const struct ws_node *x) {
 }
 
 const char *ws_tile_start(struct lower *l, const struct ws_mem *m) {
-  const char *first = ws_row_origin(l);
+  const char *first = m->tensor->row_dim >= 0 && !m->tensor->dim[m->tensor->row_dim] ? "0" : ws_row_origin(l);
   if (m->block) OP(l, "mul_s32", first = ws_lower_temp(l, WS_REG_B32), ws_uniform_int(l, m->block), ws_lower_int(l, m->block_rows));
+  if (ws_packed(l, m)) {
+    if (m->row0 || m->row_at) OP(l, "add_s32", first = ws_lower_temp(l, WS_REG_B32), ws_row_origin(l), ws_packed_query(l, ws_packed_row(l, m, "0"), 0));
+    return first;
+  }
   for (int k = 0; k < 2; k++) {
     const char *more = k ? m->row_at ? ws_uniform_int(l, m->row_at) : NULL : m->row0 ? ws_lower_int(l, m->row0) : NULL, *d;
     if (more) OP(l, "add_s32", d = ws_lower_temp(l, WS_REG_B32), first, more), first = d;
@@ -118,6 +122,16 @@ const char *ws_tile_start(struct lower *l, const struct ws_mem *m) {
 
 /* --- masks --- */
 
+/* The limits of a causal mask in a packed tile, whose rows are queries of several heads: by the query of each slot. */
+static void packed_limits(struct lower *l, const struct ws_node *x, const struct extent *ex, const char **lim, const char *left, const char *first) {
+  const char *row = ws_packed_row(l, x->mem, ex->lane ? "%thread" : ws_acc_row(l, ws_warp_rows(l, x->rows))), *diagonal = NULL;
+  bool even = 8 % l->s->group == 0; /* 8 rows are whole queries */
+  for (int r = 0; r < ws_row_slots(ex); r++) {
+    if (!even || !r) OP(l, ex->lane ? "mask_diagonal_lane" : "mask_diagonal", diagonal = ws_lower_temp(l, WS_REG_B32), ws_packed_query(l, row, r * 8L), first);
+    OP(l, "mask_row", lim[r], left, diagonal, ws_lower_int(l, even ? r * 8 / l->s->group + 1 : 1));
+  }
+}
+
 /* First column, counted from this thread's first, that row slot r may not see: the end of the keys, and for a causal mask
  * the diagonal, aligned bottom-right (row i sees keys up to i + keys - queries). */
 static const char **mask_limits(struct lower *l, const struct ws_node *x, struct extent ex) {
@@ -125,6 +139,10 @@ static const char **mask_limits(struct lower *l, const struct ws_node *x, struct
   const char **lim = ws_ptx_temps(&l->px, WS_REG_B32, "limit", (size_t)ws_row_slots(&ex)), *left = ws_lower_named(l, WS_REG_B32, "keys_left"), *diagonal = NULL;
   const char *first = ws_tile_start(l, cols);
   OP(l, ex.lane ? "sub_s32" : "mask_keys", left, ws_lower_extent(l, cols->tensor->dim[cols->tensor->row_dim]), first);
+  if (l->s->causal && ws_packed(l, rows)) {
+    packed_limits(l, x, &ex, lim, left, first);
+    return lim;
+  }
   if (l->s->causal) OP(l, ex.lane ? "mask_diagonal_lane" : "mask_diagonal", diagonal = ws_lower_named(l, WS_REG_B32, "to_diagonal"), ex.lane ? "%thread" : ws_acc_row(l, ws_warp_rows(l, x->rows)), first);
   if (diagonal && rows->row_at) OP(l, "add_s32", diagonal, diagonal, ws_uniform_int(l, rows->row_at));
   int slots = ws_row_slots(&ex);
@@ -167,6 +185,11 @@ struct tile ws_lower_positions(struct lower *l, const struct ws_node *x, const s
   bool rows = x->kind == WS_N_ROWPOS;
   const char *first = ws_lower_temp(l, WS_REG_B32);
   const char *mine = into->lane ? rows ? "%thread" : "0" : rows ? ws_acc_row(l, ws_warp_rows(l, x->rows)) : "%quad_column";
+  if (rows && ws_packed(l, x->mem)) {
+    const char *row = ws_packed_row(l, x->mem, mine);
+    for (int i = 0; i < into->n; i++) OP(l, "add_s32", into->reg[i], ws_row_origin(l), ws_packed_query(l, row, i * 8L));
+    return *into;
+  }
   OP(l, "add_s32", first, ws_tile_start(l, x->mem), mine);
   for (int i = 0; i < into->n; i++) OP(l, "add_s32", into->reg[i], first, ws_lower_int(l, into->lane ? i : rows ? i * 8 : i / 2 * 8 + i % 2));
   return *into;

@@ -35,7 +35,7 @@ static const char *node_reason(const struct ws_programm *p, const struct ws_node
   case WS_N_QUERY: return "a function of the work tile";
   case WS_N_OP:
     if (x->fn != WS_F_CAST) return NULL;
-    if (ws_type_bits(x->arg[0]->type) < 32) return "16-bit values in arithmetic";
+    if (ws_type_bits(x->arg[0]->type) < 32) return ws_type_bits(x->arg[0]->type) == 16 && x->type == WS_F32 ? NULL : "a cast from one narrow type to another";
     return x->type == WS_F32 || x->type == WS_F16 || x->type == WS_BF16 ? NULL : "a cast to this type";
   case WS_N_REDUCE:
     if (x->fn >= WS_F_ROWMAX && x->fn <= WS_F_ROWPART && x->arg[0]->cols == 1) return "a reduction of what has one value a row already";
@@ -55,6 +55,27 @@ static void check_node(struct scan *c, const struct ws_node *x) {
   for (int i = 0; i < x->n; i++) check_node(c, x->arg[i]);
 }
 
+/* A packed tile has the queries of several heads, which only a tensor of queries tells apart. */
+static const char *packed_reason(const struct ws_schedule *s, const struct ws_mem *m) {
+  const struct ws_tensor *t = m->tensor;
+  if (!s->group || !t) return NULL;
+  bool queries = t->row_dim >= 0 && t->dim[t->row_dim] && !strcmp(t->dim[t->row_dim], s->problem->work_dim), heads = false;
+  for (int k = 0; k < t->ndims; k++) {
+    heads |= t->dim[k] && !strcmp(t->dim[k], "heads");
+    if (t->dim[k] && !strcmp(t->dim[k], "packed")) return "a tensor with a dim `packed`: its rows are those of heads and queries";
+  }
+  return heads && !queries ? "a value of each head, or keys of each head, in a tile that has several heads (`pack: gqa`)" : NULL;
+}
+
+/* The same by TMA: its boxes are some queries and all heads of each. */
+static const char *packed_box(const struct ws_schedule *s, const struct ws_mem *m) {
+  bool heads = false;
+  if (!s->group || !m || !m->tensor || m->block || packed_reason(s, m)) return NULL;
+  for (int k = 0; k < m->tensor->ndims; k++) heads |= m->tensor->dim[k] && !strcmp(m->tensor->dim[k], "heads");
+  if (!heads) return "a packed tile by TMA of a tensor that has no heads";
+  return m->rows % s->group || m->row0 % s->group ? ws_fmt(s->arena, "a part by TMA that has not all %d heads of each query: parts of a multiple of %d rows", s->group, s->group) : NULL;
+}
+
 static void check_mem(struct scan *c, const struct ws_mem *m) {
   if (!m) return;
   bool coords = m->tensor && m->tensor->coords, given = false;
@@ -66,6 +87,8 @@ static void check_mem(struct scan *c, const struct ws_mem *m) {
   if (m->space == WS_TMEM && (long)m->col0 * ws_type_bits(m->buffer->type) % 32) refuse(c, m->pos, "a part of tensor memory that starts inside of a column");
   if (coords || given) refuse(c, m->pos, coords ? "a table or counter of i32" : "a tile by coordinates");
   if (m->space == WS_SMEM && (m->row0 % 8 || (m->col0 && (m->col0 % 8 || m->cols % 8)))) refuse(c, m->pos, "a part that starts inside of 8 rows or 8 columns");
+  const char *packed = packed_reason(c->s, m);
+  if (packed) refuse(c, m->pos, packed);
   if (m->space == WS_GLOBAL && m->col0 % 8) refuse(c, m->pos, "a part that starts inside of 8 columns");
   check_node(c, m->block);
   check_node(c, m->col_block);
@@ -118,8 +141,12 @@ static void check_next(struct scan *c, const struct ws_acts *acts, const struct 
   }
 }
 
+static bool turns(const struct ws_act *a) { return a->from && a->from->transposed != a->to->transposed; }
+
 /* 16-byte units need whole ones. */
 static bool split_units(const struct ws_act *a) {
+  if (a->kind == WS_S_COPY && turns(a)) return false;
+  if (a->kind == WS_S_STORE && a->from && turns(a)) return false;
   if (a->kind == WS_S_COPY) return (long)a->from->cols * ws_type_bits(a->from->buffer->type) % 128;
   if (a->kind != WS_S_LOAD && ((a->kind != WS_S_STORE && a->kind != WS_S_REDUCE) || !a->from)) return false;
   const struct ws_mem *g = a->kind == WS_S_LOAD ? a->from : a->to;
@@ -145,11 +172,11 @@ static bool reachable(enum ws_barrier_scope s) { return s != WS_SCOPE_PEER; }
 
 static const char *ring_reason(const struct ws_schedule *s, const struct ws_act *a) {
   if (s->arch >= 90) {
-    if (a->barrier) return a->barrier->named || (reachable(a->barrier->scope) && !a->barrier->manual) ? NULL : "a barrier of this scope, or by hand";
+    if (a->barrier) return a->barrier->named || reachable(a->barrier->scope) ? NULL : "a barrier of this scope";
     if (a->pipe->by == WS_BY_CP_ASYNC && a->element_at) return "a ring by cp.async whose element depends on the instance";
     return reachable(a->pipe->full) && reachable(a->pipe->empty) ? NULL : "a ring of this scope";
   }
-  if (a->barrier) return a->barrier->named || (reachable(a->barrier->scope) && !a->barrier->manual) ? NULL : "a barrier of this scope, or by hand";
+  if (a->barrier) return a->barrier->named || reachable(a->barrier->scope) ? NULL : "a barrier of this scope";
   if (a->pipe->by == WS_BY_CP_ASYNC && a->element_at) return "a ring by cp.async whose element depends on the instance";
   if (a->pipe->full != WS_SCOPE_CTA || a->pipe->empty != WS_SCOPE_CTA) return "a ring of this scope: clusters exist from sm_90 on";
   return a->pipe->by == WS_BY_TMA ? "a pipeline filled by TMA, which exists from sm_90 on" : NULL;
@@ -209,6 +236,24 @@ static const char *reduce_reason(const struct ws_act *a) {
   return a->to->tensor->type == WS_F32 ? NULL : "a reduction of this type";
 }
 
+static const char *copy_reason(const struct ws_act *a) {
+  unsigned bits = ws_type_bits(a->from->buffer->type);
+  if (!turns(a) || bits == 8) return NULL;
+  if (!a->from->buffer->layout.units || !a->to->buffer->layout.units) return "a transposing copy of rows that are no multiple of 16 bytes";
+  return bits == 16 && (a->from->rows % 16 || a->from->cols % 16) ? "a transposing copy of 16-bit tiles that are no multiples of 16 rows and columns" : NULL;
+}
+
+/* A tile that is turned on its way from registers: every warp has whole rows of it. */
+static const char *move_reason(const struct scan *c, const struct ws_act *a) {
+  if (!a->to->transposed && !(a->from && a->from->transposed)) return NULL;
+  int rows = a->from ? a->from->cols : a->to->cols, cols = a->from ? a->from->rows : a->to->rows;
+  if (a->from && a->from->transposed == a->to->transposed) return "a store of a tile that is transposed on both sides";
+  if (rows == 1 || cols == 1) return a->from ? "a transposing store of a vector" : NULL;
+  if (a->value && a->value->layout == WS_L_LANE) return "a transposing store of layout `lane`";
+  if (rows % (16 * c->p->role->warps) || cols % 8) return "a transposing store whose rows do not split over the warps in tiles of 16";
+  return a->from && cols % 16 ? "a transposing store of columns that are no multiple of 16" : NULL;
+}
+
 static const char *act_reason(const struct scan *c, const struct ws_act *a) {
   const struct ws_schedule *sc = c->s;
   bool hopper = sc->arch >= 90;
@@ -216,24 +261,26 @@ static const char *act_reason(const struct scan *c, const struct ws_act *a) {
   case WS_S_ACQUIRE: case WS_S_COMMIT: case WS_S_RELEASE: case WS_S_WAIT: return ring_reason(sc, a);
   case WS_S_ARRIVE: return a->barrier ? ring_reason(sc, a) : "a counter in global memory";
   case WS_S_WAIT_EQ: return "a counter in global memory";
-  case WS_S_WAIT_PHASE: case WS_S_ARRIVE_EXPECT: case WS_S_INIT: case WS_S_INVAL: case WS_S_FENCE: return "an explicit form";
+  case WS_S_WAIT_PHASE: case WS_S_INIT: case WS_S_INVAL: return ring_reason(sc, a);
+  case WS_S_ARRIVE_EXPECT: return !hopper ? "`expect`: mbarriers count bytes from sm_90 on" : a->barrier->scope != WS_SCOPE_CTA ? "`expect` at the barrier of another CTA" : NULL;
+  case WS_S_FENCE: return ws_fence_reason(sc, a);
   case WS_S_ONE_THREAD: return NULL;
   case WS_S_AWAIT: return hopper ? NULL : "`await`: the products of mma.sync are done when the next instruction starts";
-  case WS_S_COPY: return a->from->transposed || a->to->transposed ? "a transposing copy" : NULL;
+  case WS_S_COPY: return copy_reason(a);
   case WS_S_REDUCE: return reduce_reason(a);
   case WS_S_ASSIGN2: return a->dst->cols % 2 || !starts_at(a->value->mem, 2) ? "tcgen05.ld.red of columns that are no pairs" : NULL;
   case WS_S_ASSIGN: return a->handle || !a->dst_part.given ? NULL : part_reason(&a->dst_part, a->dst->cols, ws_part_cols(&a->dst_part, a->dst->cols), a->dst->layout, a->dst->type);
   case WS_S_PRODUCT:
     if (a->by == WS_BY_WGMMA) return wgmma_reason(sc, c->p, a);
     if (a->by == WS_BY_TCGEN05) return tcgen05_reason(c->p, a);
-    return a->a_mem && a->a_mem->transposed ? "a transposed left operand" : NULL;
+    return a->a_mem && a->a_mem->transposed && a->a_mem->rows % 16 ? "a transposed left operand whose rows are no multiple of 16" : NULL;
   case WS_S_LOAD:
     if (a->from->space != WS_GLOBAL) return "a copy into the other CTA";
     if (a->by == WS_BY_CP_ASYNC && ends_anywhere(a->from) && a->from->tensor->type != WS_F32) return "a load of 16-bit rows that end anywhere: cp.async moves 4 bytes at least";
     return a->from->transposed || a->to->transposed ? "a transposing load" : NULL;
   case WS_S_STORE: case WS_S_WRITE:
     if (a->kind == WS_S_STORE && ends_anywhere(a->to)) return "a store of rows that end anywhere";
-    return a->to->transposed || (a->from && a->from->transposed) ? "a transposing store" : NULL;
+    return move_reason(c, a);
   default: return NULL;
   }
 }
@@ -268,10 +315,12 @@ static void check_act(void *ctx, struct ws_act *a) {
   if (why) refuse(c, a->src->pos, why);
   if (option) refuse(c, a->src->pos, option);
   if (!why && split_units(a)) refuse(c, a->src->pos, "a copy of rows that are no whole units of 16 bytes");
-  if (a->kind == WS_S_PRODUCT && half_step(a->a_mem, false)) refuse(c, a->a_mem->pos, "a product over a part that is no multiple of 16");
+  if (a->kind == WS_S_PRODUCT && half_step(a->a_mem, a->a_mem && a->a_mem->transposed)) refuse(c, a->a_mem->pos, "a product over a part that is no multiple of 16");
   if (a->kind == WS_S_PRODUCT && a->b_mem && half_step(a->b_mem, !a->b_mem->transposed))
     refuse(c, a->b_mem->pos, "a product over a part that is no multiple of 16");
   if (a->kind == WS_S_PRODUCT && a->a && half_step_registers(a->a)) refuse(c, a->a->pos, "a product over a part that is no multiple of 16");
+  const char *box = a->kind == WS_S_LOAD && a->by == WS_BY_TMA ? packed_box(c->s, a->from) : a->kind == WS_S_STORE && a->by == WS_BY_BULK ? packed_box(c->s, a->to) : NULL;
+  if (box) refuse(c, a->src->pos, box);
   if (a->kind == WS_S_STORE && a->to && a->to->tensor && ws_type_bits(a->to->tensor->type) == 8) refuse(c, a->src->pos, "a store of 8-bit elements");
   if (!why) check_layout(c, a);
   check_node(c, a->value);
@@ -312,6 +361,8 @@ static void check_vars(struct scan *c) {
 }
 
 static void check_problem(struct scan *c) {
+  if (c->s->group && ws_schedule_block(c->s, c->s->problem->work_dim))
+    refuse(c, c->s->doc->work.pos.line ? c->s->doc->work.pos : c->s->doc->pos, ws_fmt(c->s->arena, "blocks of %s in a packed tile", c->s->problem->work_dim));
   if (strcmp(c->s->problem->name, "attention.forward")) refuse(c, c->s->doc->problem_pos, ws_fmt(c->s->arena, "problem `%s`", c->s->problem->name));
 }
 

@@ -257,8 +257,8 @@ bool ws_program_uses_tmem(const struct ws_programm *p) {
 }
 
 void ws_lower_fence_before(struct lower *l) {
-  if (l->tmem) WS_OP0(&l->px, "tcgen05_before");
+  if (l->tmem && !ws_fence_stated(l, WS_FENCE_BEFORE)) WS_OP0(&l->px, "tcgen05_before");
 }
 void ws_lower_fence_after(struct lower *l) {
-  if (l->tmem) WS_OP0(&l->px, "tcgen05_after");
+  if (l->tmem && !ws_fence_stated(l, WS_FENCE_AFTER)) WS_OP0(&l->px, "tcgen05_after");
 }

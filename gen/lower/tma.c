@@ -9,8 +9,24 @@ enum { BOX_ROWS = 256 };
 
 static int panel_columns(const struct ws_bufferm *b) { return (b->panel ? b->panel : b->layout.pitch) * 8 / (int)ws_type_bits(b->type); }
 
+/* The dims of a map are the tensor's in their order. Where a tile has all heads of its queries they come behind the queries, so that
+ * the rows of a box are in the order of a packed tile. */
+static void dims_of(struct lower *l, struct tma_map *m, const struct ws_mem *g) {
+  const struct ws_tensor *t = m->tensor;
+  m->heads = -1, m->group = l->s->group;
+  for (int k = 0; k < t->ndims; k++) {
+    m->order[k] = k;
+    if (ws_packed(l, g) && t->dim[k] && !strcmp(t->dim[k], "heads")) m->heads = k;
+  }
+  if (m->heads < 0) return;
+  int k = m->heads;
+  for (; m->order[k + 1] != t->col_dim; k++) m->order[k] = m->order[k + 1];
+  m->order[k] = m->heads;
+}
+
 /* The tensor map for boxes of these rows and columns, and the register with its address. */
-static const struct tma_map *map_of(struct lower *l, const struct ws_tensor *t, const struct ws_bufferm *b, int rows, int cols) {
+static const struct tma_map *map_of(struct lower *l, const struct ws_mem *g, const struct ws_bufferm *b, int rows, int cols) {
+  const struct ws_tensor *t = g->tensor;
   struct tma_map *m = NULL;
   for (size_t i = 0; i < l->nmaps && !m; i++) {
     struct tma_map *x = l->tma_maps[i];
@@ -20,12 +36,13 @@ static const struct tma_map *map_of(struct lower *l, const struct ws_tensor *t, 
     m = *WS_PUSH(l->arena, l->tma_maps, l->nmaps, l->maps_cap) = WS_NEW(l->arena, struct tma_map);
     *m = (struct tma_map){.tensor = t, .rows = rows, .cols = cols, .swizzle = b->swizzle};
     m->name = ws_lower_unique(l, "%s_map", t->name);
+    dims_of(l, m, g);
   }
   if (m->prog == l->prog) return m;
   m->prog = l->prog;
   m->address = ws_lower_named(l, WS_REG_B64, "%s", m->name);
   struct ws_buf *old = ws_lower_hoist(l, l->start);
-  ws_lower_comment(l, "tensor map of %s: boxes of %d rows of %d columns", t->name, rows, cols);
+  ws_lower_comment(l, "tensor map of %s: boxes of %s of %d columns", t->name, m->heads < 0 ? ws_fmt(l->arena, "%d rows", rows) : ws_fmt(l->arena, "%d queries with %d heads each,", rows / m->group, m->group), cols);
   OP(l, "map_address", m->address, m->name);
   ws_lower_restore(l, old);
   return m;
@@ -34,11 +51,12 @@ static const struct tma_map *map_of(struct lower *l, const struct ws_tensor *t, 
 /* The first row of the tile along the tensor's row dim. */
 static const char *first_row(struct lower *l, const struct ws_mem *g) { return ws_tile_start(l, g); }
 
-/* "c0, row, head, batch": what the box starts with in each dim, innermost first. */
-static const char *coordinates(struct lower *l, const struct ws_mem *g, const char *row, const char *col) {
-  const struct ws_tensor *t = g->tensor;
+/* "c0, row, head, batch": what the box starts with in each dim of the map, innermost first. */
+static const char *coordinates(struct lower *l, const struct tma_map *map, const char *row, const char *col) {
+  const struct ws_tensor *t = map->tensor;
   struct ws_buf b = {.arena = l->arena};
-  for (int k = t->ndims - 1; k >= 0; k--) {
+  for (int i = t->ndims - 1; i >= 0; i--) {
+    int k = map->order[i];
     const char *c = k == t->row_dim ? row : k == t->col_dim ? col : t->dim[k] ? ws_outer_index(t->dim[k]) : "0";
     ws_buf_printf(&b, "%s%s", b.n ? ", " : "", c);
   }
@@ -71,9 +89,10 @@ static struct boxes boxes(struct lower *l, const struct ws_mem *g, const struct 
   struct boxes x = {.g = g, .m = m, .cols = panel_columns(m->buffer), .rows = m->rows};
   if (x.cols > m->cols) x.cols = m->cols;
   int pieces = (m->rows + BOX_ROWS - 1) / BOX_ROWS;
-  while (m->rows % pieces || m->rows / pieces > BOX_ROWS) pieces++;
+  int whole = ws_packed(l, g) ? l->s->group : 1; /* a box has all heads of its queries */
+  while (m->rows % pieces || m->rows / pieces > BOX_ROWS || m->rows / pieces % whole) pieces++;
   x.rows = m->rows / pieces;
-  x.map = map_of(l, g->tensor, m->buffer, x.rows, x.cols);
+  x.map = map_of(l, g, m->buffer, x.rows, x.cols);
   x.smem = smem_address(l, m, &x.imm);
   x.row = first_row(l, g);
   return x;
@@ -88,7 +107,7 @@ static const char *box(struct lower *l, const struct boxes *x, int i, const char
   *at = ws_lower_int(l, x->imm + ws_smem_unit(&lay, x->m->row0 + row, unit));
   const char *c0 = ws_lower_int(l, x->g->col0 + col);
   if (x->g->col_at) OP(l, "add_s32", c0 = ws_lower_temp(l, WS_REG_B32), ws_uniform_int(l, x->g->col_at), ws_lower_int(l, x->g->col0 + col));
-  return coordinates(l, x->g, plus(l, x->row, row), c0);
+  return coordinates(l, x->map, plus(l, x->row, ws_packed(l, x->g) ? row / l->s->group : row), c0);
 }
 
 static int box_count(const struct boxes *x) { return x->m->cols / x->cols * (x->m->rows / x->rows); }
@@ -101,7 +120,7 @@ void ws_lower_tma_load(struct lower *l, struct ws_act *a) {
     mask = ws_lower_named(l, WS_REG_B16, "both");
     OP(l, "mov_b16", mask, "3");
   }
-  bool leader = a->pipe->full == WS_SCOPE_LEADER;
+  bool leader = a->pipe && a->pipe->full == WS_SCOPE_LEADER;
   if (leader) {
     const char *there = ws_lower_temp(l, WS_REG_B32);
     OP(l, "leader_barrier", there, full, full_imm);
@@ -143,7 +162,7 @@ static void reads_async(void *ctx, struct ws_act *a) {
 void ws_lower_proxy_fence(struct lower *l, const struct ws_bufferm *b) {
   struct reader r = {.buffer = b};
   for (int i = 0; i < l->s->nprograms; i++) ws_each_act(l->s->programs[i].body, reads_async, &r);
-  if (!r.found) return;
+  if (!r.found || ws_fence_stated(l, WS_FENCE_ASYNC)) return;
   ws_lower_note(l, "%s is read by the async proxy: what was written is handed over", b->name);
   WS_OP0(&l->px, "fence_async");
 }

@@ -39,6 +39,25 @@ const char *ws_uniform_int(struct lower *l, const struct ws_node *x) {
   return x->kind == WS_N_OP && by_instance(x) ? of_instance(l, x) : uniform_int(l, x);
 }
 
+/* Numbers of tiles, blocks, instances and extents are none; a difference may be. */
+static bool may_be_negative(const struct ws_node *x) {
+  if (x->kind == WS_N_CONST) return x->value < 0;
+  if (x->kind == WS_N_VAR || (x->kind == WS_N_NEXT && x->count < 0)) return true;
+  if (x->kind == WS_N_OP && (x->fn == WS_F_SUB || x->fn == WS_F_NEG)) return true;
+  if (x->kind == WS_N_OP && x->fn == WS_F_MOD) return false;
+  for (int i = 0; i < x->n; i++)
+    if (may_be_negative(x->arg[i])) return true;
+  return false;
+}
+
+/* An integer that a program computed: the same in all lanes. */
+static const char *int_of_data(struct lower *l, const struct ws_node *x) {
+  struct eval *ev = WS_NEW(l->arena, struct eval);
+  ev->l = l, ev->ext = ws_extent(l, 1, 1, WS_L_NONE);
+  ws_eval_prepare(ev, x, true);
+  return ws_eval_element(ev, x, 0, WS_I32, NULL);
+}
+
 static const char *uniform_int(struct lower *l, const struct ws_node *x) {
   const char *d;
   switch (x->kind) {
@@ -69,6 +88,11 @@ static const char *uniform_int(struct lower *l, const struct ws_node *x) {
     OP(l, "add_s32", d, state(l, x)->index, ws_lower_int(l, x->iter->descending ? -x->count : x->count));
     return d;
   case WS_N_OP:
+    if (x->fn == WS_F_MOD && may_be_negative(x->arg[0])) {
+      const char *a = uniform_int(l, x->arg[0]), *b = uniform_int(l, x->arg[1]);
+      OP(l, "modulus_s32", d = ws_lower_temp(l, WS_REG_B32), a, b, ws_lower_temp(l, WS_REG_PRED));
+      return d;
+    }
     if (x->n == 2 && (x->fn <= WS_F_MUL || x->fn == WS_F_DIV || x->fn == WS_F_MOD)) {
       static const char *const ops[] = {[WS_F_ADD] = "add_s32", [WS_F_SUB] = "sub_s32", [WS_F_MUL] = "mul_s32", [WS_F_DIV] = "div_s32", [WS_F_MOD] = "rem_s32"}; /* of instances and lists: not negative */
       const char *a = uniform_int(l, x->arg[0]), *b = uniform_int(l, x->arg[1]);
@@ -76,6 +100,10 @@ static const char *uniform_int(struct lower *l, const struct ws_node *x) {
       OP(l, ops[x->fn], d, a, b);
       return d;
     }
+    if (x->type == WS_I32 && x->rows == 1 && x->cols == 1) return int_of_data(l, x);
+    break;
+  case WS_N_VAR:
+    if (x->type == WS_I32 && x->rows == 1 && x->cols == 1) return ws_tile_of(l, x->var)->reg[0];
     break;
   default: break;
   }

@@ -23,7 +23,7 @@ void ws_lower_wgmma(struct lower *l, struct ws_act *act) {
   if (act->a) a = ws_lower_operand(l, act->a, ws_fmt(l->arena, "packed%u_", act->src->pos.line));
   if (!act->a) ws_describe(l, &am, true);
   ws_describe(l, &b, false);
-  WS_OP0(&l->px, "wgmma_fence");
+  if (!ws_fence_stated(l, WS_FENCE_WGMMA)) WS_OP0(&l->px, "wgmma_fence");
   for (int k = 0; k < steps; k++)
     for (int mi = 0; mi < d.mt; mi++) {
       if (mi == 0)

@@ -1,10 +1,11 @@
 /* What moves data: loads, stores, copies, reads and writes, products. Asynchronous ones are operations of their own: they know what
  * their issuer knew, and are complete when something says so. */
 #include "world.h"
+#include <math.h>
 
 int stream_of(struct warp *p, enum op_kind kind, int element, int slot) {
   struct world *w = p->w;
-  const void *of = kind == OP_TMA ? (const void *)p->at->pipe : kind == OP_BULK ? (const void *)actor_of(p) : (const void *)p;
+  const void *of = kind == OP_TMA ? p->at->pipe ? (const void *)p->at->pipe : (const void *)p->at->barrier : kind == OP_BULK ? (const void *)actor_of(p) : (const void *)p;
   for (struct stream *s = w->stream; s; s = s->next)
     if (s->of == of && s->kind == kind && s->element == element && s->slot == slot && s->cta == p->cta) return s->last = p->at, s->comp;
   struct stream *s = WS_NEW(w->arena, struct stream);
@@ -109,11 +110,12 @@ static void load_tma(struct warp *p, const struct ws_act *a) {
   if (a->opt.multicast && w->ctas == 2) cta[0] = 0, cta[1] = 1, n = 2;
   else if (a->to->peer) cta[0] = 1 - p->cta;
   for (int i = 0; i < n; i++) to.cta = cta[i], touch(p, o, &to, ACC_WRITE, 0, 0);
-  if (n == 1) targets(p, a->pipe->full == WS_SCOPE_PAIR ? WS_SCOPE_CTA : a->pipe->full, cta);
+  if (n == 1 && a->pipe) targets(p, a->pipe->full == WS_SCOPE_PAIR ? WS_SCOPE_CTA : a->pipe->full, cta);
   struct landing *l = WS_NEW(w->arena, struct landing);
   *l = (struct landing){.op = o, .n = n, .bytes = a->bytes, .who = p};
   for (int i = 0; i < n; i++) {
-    l->to[i] = find_bar(w, a->pipe, SIDE_FULL, element, slot, cta[i]);
+    l->to[i] = a->pipe ? find_bar(w, a->pipe, SIDE_FULL, element, slot, cta[i])
+                       : find_bar(w, a->barrier, SIDE_BARRIER, ws_index_at(a->element, a->element_at, p->cta, p->instance), 0, cta[i]);
     declare_bar(p, WS_D_LOAD, l->to[i], 0, 0, a->bytes);
   }
   *w->landing_end = l, w->landing_end = &l->next;
@@ -218,6 +220,7 @@ void move(struct warp *p, const struct ws_act *a) {
     }
     if (a->value) reads_of(p, a->value);
     if (a->dst) owned(p, a->dst, "written");
+    if (a->dst && a->value && a->dst->type == WS_I32 && !evaluate(p, a->value, &p->number[a->dst->index])) p->number[a->dst->index] = NAN;
     if (a->dst2) owned(p, a->dst2, "written");
   }
 }

@@ -1,5 +1,6 @@
 /* Everything that waits or arrives. */
 #include "world.h"
+#include <string.h>
 
 int targets(const struct warp *p, enum ws_barrier_scope scope, int *cta) {
   cta[0] = p->cta;
@@ -21,14 +22,14 @@ static int units(const struct warp *p, enum ws_unit unit) {
   return unit == WS_UNIT_THREAD ? 32 : p->index == 0;
 }
 
-static void arrive(struct warp *p, const struct ws_act *a, const void *thing, enum side side, int element, int slot, enum ws_barrier_scope scope) {
+static void arrive(struct warp *p, const struct ws_act *a, const void *thing, enum side side, int element, int slot, enum ws_barrier_scope scope, long bytes) {
   int n = units(p, a->unit), cta[2];
   if (!n) return;
   if (a->unit == WS_UNIT_WARP && has_lanes(p) && !p->single) lanes_meet(p);
   struct clock c = knowledge(p, a->unit != WS_UNIT_ONE);
   for (int i = 0, k = targets(p, scope, cta); i < k && !p->w->failed; i++) {
     struct bar *b = find_bar(p->w, thing, side, element, slot, cta[i]);
-    declare_bar(p, WS_D_ARRIVE, b, i, n, 0);
+    declare_bar(p, WS_D_ARRIVE, b, i, n, bytes * n);
     bar_arrive(p->w, p, a, b, &c, n);
   }
 }
@@ -43,8 +44,6 @@ static void commit_products(struct warp *p, const struct ws_act *a, const void *
   for (const struct op *o = p->tensor; o; o = o->next) join(w, &c->clock, &o->clock);
   int cta[2];
   c->n = targets(p, scope, cta);
-  if (side == SIDE_BARRIER && ((const struct ws_barrierm *)thing)->inits)
-    incomplete(w, "%u: whether the asynchronous proxy sees the `init` of this barrier", a->src->pos.line);
   for (int i = 0; i < c->n; i++) {
     c->to[i] = find_bar(w, thing, side, element, slot, cta[i]);
     declare_bar(p, WS_D_COMMIT, c->to[i], 0, 1, 0);
@@ -122,7 +121,7 @@ static void commit_ring(struct warp *p, const struct ws_act *a, int el) {
   } else if (a->by == WS_BY_TCGEN05)
     commit_products(p, a, r, SIDE_FULL, el, slot, r->full);
   else
-    arrive(p, a, r, SIDE_FULL, el, slot, r->full);
+    arrive(p, a, r, SIDE_FULL, el, slot, r->full, 0);
 }
 
 static void still_read(struct warp *p, const struct ws_act *a, int el, int slot, struct op *list, const char *what) {
@@ -143,7 +142,7 @@ static void release(struct warp *p, const struct ws_act *a, int el) {
   still_read(p, a, el, slot, p->products, "a product in flight");
   still_read(p, a, el, slot, p->stores, "a store in flight");
   if (a->by == WS_BY_TCGEN05) commit_products(p, a, r, SIDE_EMPTY, el, slot, r->empty);
-  else arrive(p, a, r, SIDE_EMPTY, el, slot, r->empty);
+  else arrive(p, a, r, SIDE_EMPTY, el, slot, r->empty, 0);
 }
 
 /* --- barriers --- */
@@ -163,21 +162,21 @@ static bool give_up(struct warp *p, const struct ws_act *a, const char *why) {
   return p->w->failed = true;
 }
 
-/* The parity as stated: passes when the phase of that parity is the last complete one (PTX ISA, mbarrier.test_wait). */
+/* The parity as stated. It is either that of the phase behind the last one that this thread has seen, and stands for it, or that of
+ * the last one: then the wait passes, as the first round of a ring's empty side does (PTX ISA, mbarrier.test_wait: the phase of that
+ * parity is complete). What else it could stand for, a phase further on, bar_wait refuses: the parity would alias. */
 static bool wait_parity(struct warp *p, const struct ws_act *a, int el) {
-  struct bar *b = find_bar(p->w, a->barrier, SIDE_BARRIER, el, 0, wait_cta(p, a->barrier->scope, a->barrier->name));
+  int *k = counter_of(p, a, el, C_PHASE), n = a->barrier->stages > 0 ? a->barrier->stages : 1;
+  struct bar *b = find_bar(p->w, a->barrier, SIDE_BARRIER, el, *k % n, wait_cta(p, a->barrier->scope, a->barrier->name));
   double v = 0;
-  incomplete(p->w, "%u: an explicit phase is played, but not proven to be the only order", a->src->pos.line);
   if (!evaluate(p, a->value, &v)) return give_up(p, a, "the phase is not known before it runs");
   if (v != 0 && v != 1) {
     struct finding *f = report(p->w, a->src->pos, "phase", "a phase is waited for by its parity, 0 or 1; this is %d", (int)v);
     note(p->w, f, a->src->pos, "by %s, %s", role_name(p), where(p));
   }
-  if ((b->phase & 1) == ((int)v & 1)) {
-    p->wait = (struct waiting){.bar = b, .phase = b->phase};
-    return false;
-  }
-  join(p->w, &actor_of(p)->clock, &b->last);
+  int seen = b->seen[actor_of(p)->comp], next = seen + 1;
+  if (!bar_wait(p, b, (next & 1) == ((int)v & 1) ? next : seen)) return false;
+  ++*k;
   return true;
 }
 
@@ -222,7 +221,7 @@ static bool arrive_barrier(struct warp *p, const struct ws_act *a, int el) {
     return named_barrier(p, b, el, sub_of(p, b), b->arrivals[el], false);
   }
   int *k = counter_of(p, a, el, C_COMMIT), n = b->stages > 0 ? b->stages : 1;
-  arrive(p, a, b, SIDE_BARRIER, el, (*k)++ % n, b->scope);
+  arrive(p, a, b, SIDE_BARRIER, el, (*k)++ % n, b->scope, 0);
   return true;
 }
 
@@ -258,37 +257,47 @@ static void await(struct warp *p, const struct ws_act *a) {
   complete_up_to(p, list, last);
 }
 
-/* One CTA's barrier for this CTA's threads: the barrier that has to stand between is enough. The asynchronous proxy and the peer need
- * `fence mbarrier_init`, too (PTX ISA, fence.mbarrier_init), which is not played. */
+struct fence {
+  bool stated;
+};
+static void states_fence(void *ctx, struct ws_act *a) {
+  struct fence *f = ctx;
+  f->stated |= a->kind == WS_S_FENCE && !strcmp(a->fence, "mbarrier_init");
+}
+
+/* A barrier that has to stand between `init` and use is enough for the threads of its CTA; the asynchronous proxy and the peer need
+ * fence.mbarrier_init, too (PTX ISA, "membar, fence"). Where it has to stand is not played. */
+static void seen_by_others(struct warp *p, const struct ws_act *a, const char *who) {
+  struct fence f = {false};
+  const struct ws_schedule *s = p->w->s;
+  for (int i = 0; i < s->nprograms; i++) ws_each_act(s->programs[i].body, states_fence, &f);
+  if (!f.stated) incomplete(p->w, "%u: whether %s sees the `init` of `%s`: there is no `fence mbarrier_init`", a->src->pos.line, who, a->barrier->name);
+}
+
 static bool init(struct warp *p, const struct ws_act *a, int el) {
   double v = 0;
   const struct ws_barrierm *b = a->barrier;
   if (!evaluate(p, a->value, &v)) return give_up(p, a, "the count is not known before it runs");
-  if (p->w->ctas == 2 && b->scope != WS_SCOPE_CTA) incomplete(p->w, "%u: whether the other CTA sees this `init`", a->src->pos.line);
-  bar_init(p, find_bar(p->w, b, SIDE_BARRIER, el, 0, p->cta), (int)v);
+  if (p->w->ctas == 2 && b->scope != WS_SCOPE_CTA) seen_by_others(p, a, "the other CTA");
+  for (int k = 0; k < b->stages || k < 1; k++) bar_init(p, find_bar(p->w, b, SIDE_BARRIER, el, k, p->cta), (int)v);
   return true;
 }
 
 /* Bytes with an arrival, at each barrier that it reaches. */
 static bool arrive_expect(struct warp *p, const struct ws_act *a, int el) {
   double v = 0;
-  int cta[2];
-  incomplete(p->w, "%u: explicit bytes are played, but not proven to come in their phase", a->src->pos.line);
+  int cta[2], *k = counter_of(p, a, el, C_COMMIT), slot = (*k)++ % (a->barrier->stages > 0 ? a->barrier->stages : 1);
   if (!evaluate(p, a->value, &v)) return give_up(p, a, "the bytes are not known before it runs");
-  for (int i = 0, n = targets(p, a->barrier->scope, cta); i < n; i++) find_bar(p->w, a->barrier, SIDE_BARRIER, el, 0, cta[i])->bytes += (long)v;
-  arrive(p, a, a->barrier, SIDE_BARRIER, el, 0, a->barrier->scope);
+  for (int i = 0, n = targets(p, a->barrier->scope, cta); i < n; i++)
+    find_bar(p->w, a->barrier, SIDE_BARRIER, el, slot, cta[i])->bytes += (long)v * units(p, a->unit);
+  arrive(p, a, a->barrier, SIDE_BARRIER, el, slot, a->barrier->scope, (long)v);
   return true;
-}
-
-static bool is_explicit(const struct ws_act *a) {
-  return a->kind == WS_S_INIT || a->kind == WS_S_INVAL || a->kind == WS_S_WAIT_PHASE || a->kind == WS_S_ARRIVE_EXPECT;
 }
 
 bool synchronise(struct warp *p, const struct ws_act *a) {
   int el = ws_index_at(a->element, a->element_at, p->cta, p->instance);
-  if (a->barrier && a->barrier->stages > 1 && is_explicit(a)) return give_up(p, a, "an explicit form of a barrier with stages: which one is meant is not said");
-  bool by_hand = a->barrier && a->barrier->manual && a->barrier->stages <= 1 && a->kind != WS_S_INIT;
-  if (by_hand && a->kind != WS_S_INVAL) bar_usable(p, find_bar(p->w, a->barrier, SIDE_BARRIER, el, 0, p->cta));
+  bool by_hand = a->barrier && a->barrier->manual && a->kind != WS_S_INIT;
+  for (int k = 0; by_hand && a->kind != WS_S_INVAL && (k < a->barrier->stages || k < 1); k++) bar_usable(p, find_bar(p->w, a->barrier, SIDE_BARRIER, el, k, p->cta));
   switch (a->kind) {
   case WS_S_ACQUIRE: return acquire(p, a, el);
   case WS_S_WAIT: return a->pipe ? wait_ring(p, a, el) : wait_barrier(p, a, el);
@@ -296,6 +305,7 @@ bool synchronise(struct warp *p, const struct ws_act *a) {
     if (a->pipe) commit_ring(p, a, el);
     else {
       int *k = counter_of(p, a, el, C_COMMIT), n = a->barrier->stages > 0 ? a->barrier->stages : 1;
+      if (a->barrier->inits) seen_by_others(p, a, "the asynchronous proxy");
       commit_products(p, a, a->barrier, SIDE_BARRIER, el, (*k)++ % n, a->barrier->scope);
     }
     return true;
@@ -306,9 +316,10 @@ bool synchronise(struct warp *p, const struct ws_act *a) {
   case WS_S_WAIT_PHASE: return wait_parity(p, a, el);
   case WS_S_INIT: return init(p, a, el);
   case WS_S_INVAL:
-    if (by_hand) bar_inval(p, find_bar(p->w, a->barrier, SIDE_BARRIER, el, 0, p->cta));
+    for (int k = 0; by_hand && (k < a->barrier->stages || k < 1); k++) bar_inval(p, find_bar(p->w, a->barrier, SIDE_BARRIER, el, k, p->cta));
     return true;
   case WS_S_ARRIVE_EXPECT: return arrive_expect(p, a, el);
+  case WS_S_FENCE: return true; /* fences are no part of what is played: a stated one is written where the derived one would be */
   default:
     incomplete(p->w, "%u: `%s`", a->src->pos.line, a->src->text);
     return true;

@@ -29,7 +29,7 @@ static bool operation(enum ws_fn fn, const double *a, double *v) {
   case WS_F_SUB: return *v = a[0] - a[1], true;
   case WS_F_MUL: return *v = a[0] * a[1], true;
   case WS_F_DIV: return a[1] != 0 && (*v = trunc(a[0] / a[1]), true);
-  case WS_F_MOD: return a[1] != 0 && (*v = fmod(a[0], a[1]), true);
+  case WS_F_MOD: return a[1] != 0 && (*v = a[0] - a[1] * floor(a[0] / a[1]), true);
   case WS_F_NEG: return *v = -a[0], true;
   case WS_F_NOT: return *v = a[0] == 0, true;
   case WS_F_MAX: return *v = a[0] > a[1] ? a[0] : a[1], true;
@@ -74,6 +74,7 @@ bool evaluate(struct warp *p, const struct ws_node *x, double *v) {
   case WS_N_REDUCE: /* a vote */
     if (x->fn != WS_F_ANY && x->fn != WS_F_ALL) return false;
     return p->w->found->votes = true, *v = p->w->mode % 2 == 0, true;
+  case WS_N_VAR: return x->type == WS_I32 && !isnan(*v = p->number[x->var->index]);
   case WS_N_OP: break;
   default: return x->iter && about_iter(p, x, v);
   }

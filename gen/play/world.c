@@ -1,5 +1,6 @@
 /* Clocks, agents, the table of barriers. */
 #include "world.h"
+#include <math.h>
 #include <string.h>
 
 int new_component(struct world *w) {
@@ -112,7 +113,7 @@ struct count {
 };
 static void count_act(void *ctx, struct ws_act *a) {
   struct count *c = ctx;
-  c->products += a->kind == WS_S_PRODUCT && a->by == WS_BY_TCGEN05;
+  c->products += (a->kind == WS_S_PRODUCT && a->by == WS_BY_TCGEN05) || (a->kind == WS_S_LOAD && !a->pipe); /* streams by place */
 }
 
 /* An upper bound of the components: actors, three streams a warp, the barriers, a stream of TMA copies for each slot. */
@@ -145,6 +146,8 @@ static void new_warp(struct world *w, const struct ws_programm *p, int cta, int 
   x->handle = WS_NEW_N(w->arena, struct handle, p->nhandles + 1);
   x->value = WS_NEW_N(w->arena, struct value, p->nvars + 1);
   x->owner = WS_NEW_N(w->arena, struct op *, p->nvars + 1);
+  x->number = WS_NEW_N(w->arena, double, p->nvars + 1);
+  for (size_t i = 0; i < p->nvars; i++) x->number[i] = NAN;
   x->frame[0] = (struct frame){.acts = p->body};
   x->depth = 1;
   x->single = p->role->one_thread;

@@ -81,6 +81,7 @@ struct warp {
   int *iter;                     /* by loop variable: position in its list, or index of the work tile */
   struct handle *handle;
   struct value *value;           /* by register tile */
+  double *number;                /* by register tile: what a uniform integer holds; NaN = not known */
   struct op **owner;             /* by register tile: the product in flight that owns it */
   struct op *copies, *products, *stores; /* in order of issue: cp.async, wgmma, bulk */
   struct op *tensor;             /* tcgen05 products, latest first */
@@ -242,7 +243,7 @@ void lanes_meet(struct warp *p);                  /* bar.warp.sync, or more */
 struct clock knowledge(struct warp *p, bool all); /* what an arrival of all lanes, or of one, publishes; until the next call */
 enum side { SIDE_FULL, SIDE_EMPTY, SIDE_BARRIER };
 struct bar *find_bar(struct world *w, const void *thing, enum side side, int element, int slot, int cta);
-enum counter { C_ACQUIRE, C_COMMIT, C_WAIT, C_RELEASE, COUNTERS };
+enum counter { C_ACQUIRE, C_COMMIT, C_WAIT, C_RELEASE, C_PHASE, COUNTERS }; /* PHASE: waits with a stated phase */
 int *counter_of(struct warp *p, const struct ws_act *a, int element, enum counter c);
 
 /* barrier.c */

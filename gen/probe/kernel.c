@@ -61,7 +61,7 @@ static void fill(struct maker *m) {
   if (async) {
     const char *skip = ws_ptx_label(&m->px, "ready");
     EMIT(m, "probe_first", pred(m), skip);
-    for (int i = 0; i < 2; i++) EMIT(m, "mbarrier_init", num(m, m->bar + 8L * i), "1");
+    for (int i = 0; i < 2; i++) EMIT(m, "mbarrier_init", "%smem", num(m, m->bar + 8L * i), "1");
     WS_OP0(&m->px, "mbarrier_init_fence");
     EMIT(m, "label", skip);
     by_threads(m, "%ones_data", IDENTITY / 16, 1, 16, NULL, m->ones);

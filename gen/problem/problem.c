@@ -10,6 +10,7 @@ static const struct ws_problem_scalar softmax_scalars[] = {
     {"log2e", NULL, 1.4426950408889634},
 };
 static const char *const attention_params[] = {"dtype", "head_dim", "head_dim_v", "causal", "window", NULL};
+static const char *const forward_params[] = {"dtype", "head_dim", "head_dim_v", "causal", "window", "group", NULL};
 static const char *const no_queries[] = {NULL};
 
 /* O = softmax(scale * Q K^T + mask) V, LSE = ln of the row sums (FlashAttention paper, 2.1 and 3.1). Grouped heads:
@@ -106,14 +107,14 @@ static const struct ws_problem_list combine_lists[] = {
 
 #define TABLES(T, L) T, COUNT(T), softmax_scalars, COUNT(softmax_scalars), L, COUNT(L)
 static const struct ws_problem problems[] = {
-    {"attention.forward", "queries", false, false, TABLES(forward_tensors, forward_lists), attention_params, no_queries},
-    {"attention.forward.fp8", "queries", false, false, TABLES(fp8_tensors, forward_lists), fp8_params, no_queries},
-    {"attention.backward.pre", "queries", false, false, TABLES(backward_pre_tensors, forward_lists), attention_params, no_queries},
-    {"attention.backward", "keys", false, false, TABLES(backward_tensors, backward_lists), attention_params, no_queries},
-    {"attention.backward.post", "queries", false, false, TABLES(backward_post_tensors, forward_lists), attention_params, no_queries},
-    {"attention.decode", "queries", true, true, TABLES(decode_tensors, decode_lists), decode_params, decode_queries},
-    {"attention.decode.mla", "queries", true, true, TABLES(mla_tensors, decode_lists), attention_params, no_queries},
-    {"attention.combine", "packed", false, false, TABLES(combine_tensors, combine_lists), attention_params, no_queries},
+    {"attention.forward", "queries", false, WS_PACKS_HEADS, TABLES(forward_tensors, forward_lists), forward_params, no_queries},
+    {"attention.forward.fp8", "queries", false, WS_PACKS_NOTHING, TABLES(fp8_tensors, forward_lists), fp8_params, no_queries},
+    {"attention.backward.pre", "queries", false, WS_PACKS_NOTHING, TABLES(backward_pre_tensors, forward_lists), attention_params, no_queries},
+    {"attention.backward", "keys", false, WS_PACKS_NOTHING, TABLES(backward_tensors, backward_lists), attention_params, no_queries},
+    {"attention.backward.post", "queries", false, WS_PACKS_NOTHING, TABLES(backward_post_tensors, forward_lists), attention_params, no_queries},
+    {"attention.decode", "queries", true, WS_PACKS_DIM, TABLES(decode_tensors, decode_lists), decode_params, decode_queries},
+    {"attention.decode.mla", "queries", true, WS_PACKS_DIM, TABLES(mla_tensors, decode_lists), attention_params, no_queries},
+    {"attention.combine", "packed", false, WS_PACKS_NOTHING, TABLES(combine_tensors, combine_lists), attention_params, no_queries},
 };
 static const char *const names[] = {"attention.forward",       "attention.forward.fp8", "attention.backward.pre",
                                     "attention.backward",      "attention.backward.post", "attention.decode",

@@ -35,11 +35,18 @@ struct ws_problem_list {
   bool single;          /* a block is one element, work.blocks does not cut the dim */
 };
 
+/* May work.tile say `pack: gqa`, so that a tile's rows are the queries of all heads of one kv_head? */
+enum ws_packs {
+  WS_PACKS_NOTHING,
+  WS_PACKS_DIM,         /* tensors have a dim `packed`, whose order is the caller's */
+  WS_PACKS_HEADS        /* tensors have heads and queries: row r is query r / group of the head r % group, `group` a parameter */
+};
+
 struct ws_problem {
   const char *name;
   const char *work_dim; /* the dim that a work tile cuts: queries */
   bool splits;          /* a work tile is also one split of the keys: work.tile may say `splits` */
-  bool packs;           /* work.tile may say `pack: gqa`: the rows are then the queries of all heads of one kv_head */
+  enum ws_packs packs;
   const struct ws_problem_tensor *tensors;
   size_t ntensors;
   const struct ws_problem_scalar *scalars;

@@ -171,7 +171,7 @@ static void plain_row(const struct row *r, enum ws_ref_type type, float *s, int6
   float sink = rule && rule->sink ? (float)ws_formula_value(rule->sink, at) : -INFINITY;
   for (int64_t j = 0; j < n && !sigmoid; j++) m = fmaxf(m, s[j]);
   m = fmaxf(m, sink);
-  float shift = m == -INFINITY ? 0 : m;
+  float shift = m == -INFINITY ? 0 : m + (float)(p->above * 0.6931471805599453);
   memset(o, 0, sizeof *o * (size_t)p->head_dim_v);
   for (int64_t j = 0; j < n; j++) {
     float e = sigmoid ? 1 / (1 + expf(-s[j])) : expf(s[j] - shift), rounded;

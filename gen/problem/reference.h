@@ -51,6 +51,7 @@ struct ws_ref_attention {
   int64_t head_dim, head_dim_v;
   double scale;
   bool causal;
+  double above;  /* plain evaluation: exponents refer to the row's maximum plus so many powers of two; results differ by rounding only */
   const struct ws_ref_rule *rule;
   struct ws_ref_tensor q, k, v;
   unsigned threads; /* 0 = one a core */

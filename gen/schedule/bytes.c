@@ -90,7 +90,7 @@ static void acquires(struct ws_schedule *s, struct ws_acts *acts, const struct a
 
 static void unclaimed(void *ctx, struct ws_act *a) {
   struct ws_schedule *s = ctx;
-  if (a->kind == WS_S_LOAD && a->pipe->by == WS_BY_TMA && !a->bytes)
+  if (a->kind == WS_S_LOAD && a->pipe && a->pipe->by == WS_BY_TMA && !a->bytes)
     ws_error(s->diags, a->to->pos, "not-acquired", "this slot of `%s` is not acquired: `acquire` stands before `load`", a->to->buffer->name);
 }
 

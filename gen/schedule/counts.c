@@ -36,7 +36,7 @@ static void reach(void *ctx, struct ws_act *a, int rank, int instance) {
   case WS_S_WAIT: case WS_S_WAIT_PHASE: side = a->pipe ? WAITED : BARRIER_WAITED; break;
   default: return;
   }
-  if (!a->pipe && !a->barrier) return;
+  if (!a->pipe && (!a->barrier || a->kind == WS_S_LOAD)) return; /* a load at a barrier: `expect` has arrived for it */
   int index = a->pipe ? a->pipe->index : a->barrier->index;
   t->reached[(size_t)rank * t->slots + slot_of(t, side, index, el)] |= UINT32_C(1) << (t->p->role->first_warp + instance * t->p->role->warps);
 }

@@ -39,7 +39,7 @@ static void tensors(const struct ws_schedule *s, struct ws_buf *o) {
 
 static void work(const struct ws_schedule *s, struct ws_buf *o) {
   ws_buf_printf(o, "work tile %d %s%s", s->tile_rows, s->persistent ? "persistent" : "single", s->sort_longest ? " longest first" : "");
-  if (s->pack) ws_buf_puts(o, " packed");
+  if (s->pack) ws_buf_puts(o, s->group ? ws_fmt(s->arena, " packed by %d", s->group) : " packed");
   if (s->tile_splits) ws_buf_printf(o, " splits %d", s->tile_splits);
   if (s->pair) ws_buf_puts(o, " pair");
   ws_buf_puts(o, "\n");

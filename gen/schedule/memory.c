@@ -87,7 +87,7 @@ static struct ws_mem *of_buffer(struct ws_scope *sc, struct ws_bufferm *b, const
 
 static bool same_dim(const struct ws_schedule *s, const char *a, const char *b) {
   if (!strcmp(a, b)) return true; /* packed rows are queries, of several heads */
-  return s->problem->packs && (!strcmp(a, "queries") || !strcmp(a, "packed")) && (!strcmp(b, "queries") || !strcmp(b, "packed"));
+  return s->problem->packs == WS_PACKS_DIM && (!strcmp(a, "queries") || !strcmp(a, "packed")) && (!strcmp(b, "queries") || !strcmp(b, "packed"));
 }
 
 static bool cut_by_work(const struct ws_schedule *s, const char *dim) { return s->tile_rows && same_dim(s, dim, s->tile_dim); }

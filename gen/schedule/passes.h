@@ -63,6 +63,7 @@ struct ws_scope {
   bool single;                 /* one thread executes */
   const struct ws_stmt *vote;  /* the `if` whose vote encloses this; NULL = none */
   int loops;                   /* run-time loops around this */
+  struct ws_act expect;        /* the last `arrive b expect`: loads into buffers without a ring complete b */
   size_t acts;                 /* of this program so far */
 };
 struct ws_node *ws_node(struct ws_scope *sc, enum ws_node_kind kind, struct ws_pos pos, int n);
@@ -91,6 +92,8 @@ bool ws_resolve_options(struct ws_scope *sc, const struct ws_stmt *st, struct ws
 void ws_resolve_move(struct ws_scope *sc, const struct ws_stmt *st, struct ws_acts *out);    /* statements.c: load store reduce write copy */
 void ws_resolve_compute(struct ws_scope *sc, const struct ws_stmt *st, struct ws_acts *out); /* statements.c: product, assignments */
 void ws_resolve_sync(struct ws_scope *sc, const struct ws_stmt *st, struct ws_acts *out);    /* sync.c: all that waits or arrives */
+
+void ws_find_integers(struct ws_schedule *s, struct ws_programm *p); /* integers.c: names that count are i32 */
 
 /* product.c: shapes and operand rules of a product, by mechanism. */
 struct ws_product_shape {

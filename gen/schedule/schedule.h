@@ -361,6 +361,8 @@ struct ws_schedule {
   const char *tile_dim;         /* the dim that it cuts: queries, keys, packed */
   int tile_splits;              /* splits a work tile: 1; 0 = the schedule does not split keys */
   bool pack;                    /* pack: gqa: the rows are the queries of all heads of one kv_head */
+  int group;                    /* and these are so many heads: row r of a tile is query r / group of head r % group; 0 = a tile
+                                   has one head, or its rows lie along a dim `packed` */
   bool pair;                    /* cluster: pair */
   struct ws_block_step {
     const char *dim;

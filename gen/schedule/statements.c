@@ -62,12 +62,31 @@ static bool bulk_rows(struct ws_scope *sc, const struct ws_stmt *st, const struc
   return false;
 }
 
-static bool load_mechanism(struct ws_scope *sc, const struct ws_stmt *st, struct ws_act *a) {
-  struct ws_schedule *s = sc->s;
-  if (!a->pipe) {
-    ws_error(s->diags, a->to->pos, "pipeline", "`%s` belongs to no pipeline: a load fills an acquired slot", a->to->buffer->name);
+/* Without a ring: TMA completes the barrier at which this thread announced bytes last. */
+static bool at_barrier(struct ws_scope *sc, const struct ws_stmt *st, struct ws_act *a) {
+  const struct ws_act *e = &sc->expect;
+  if (!sc->single || !e->barrier) {
+    ws_error(sc->s->diags, a->to->pos, "pipeline", "`%s` belongs to no pipeline: a load fills an acquired slot%s", a->to->buffer->name,
+             sc->single ? ", or completes the barrier of an `arrive b expect ...` before it" : "");
     return false;
   }
+  if (e->barrier->stages > 1) {
+    ws_error(sc->s->diags, st->pos, "pipeline", "a load completes a barrier of one stage; `%s` has %d", e->barrier->name, e->barrier->stages);
+    return false;
+  }
+  a->barrier = e->barrier, a->element = e->element, a->element_at = e->element_at;
+  a->by = WS_BY_TMA;
+  a->bytes = (long)a->to->rows * a->to->cols * (long)ws_type_bits(a->to->buffer->type) / 8;
+  if (a->when || a->opt.multicast || a->to->peer) {
+    ws_error(sc->s->diags, st->pos, "pipeline", "`when`, `multicast` and `.peer` belong to loads into slots of a pipeline");
+    return false;
+  }
+  return bulk_rows(sc, st, a->to);
+}
+
+static bool load_mechanism(struct ws_scope *sc, const struct ws_stmt *st, struct ws_act *a) {
+  struct ws_schedule *s = sc->s;
+  if (!a->pipe) return at_barrier(sc, st, a);
   if (a->pipe->by == WS_BY_THREADS) {
     ws_error(s->diags, a->to->pos, "pipeline", "pipeline `%s` is filled by threads or products: a load needs `by: tma` or `by: cp.async`", a->pipe->name);
     return false;

@@ -193,9 +193,14 @@ static void explicit_form(struct ws_scope *sc, const struct ws_stmt *st, struct 
   }
   if (st->b && !(a->value = ws_resolve_expr(sc, st->b))) return;
   bool arrives = st->kind == WS_S_ARRIVE_EXPECT, waits = st->kind == WS_S_WAIT_PHASE;
+  if (!arrives && !waits && !sc->single) {
+    ws_error(s->diags, st->pos, "all-threads", "one thread sets a barrier up and takes it down: put it into `one thread:`");
+    return;
+  }
   if ((arrives || waits) && !at_end(sc, st, a, arrives)) return;
   if (arrives && !unit_fits(sc, st, a)) return;
   if (st->kind == WS_S_INIT) ((struct ws_barrierm *)a->barrier)->inits = true;
+  if (arrives) sc->expect = *a;
   *ws_act_push(sc, out, st) = *a;
 }
 

@@ -366,6 +366,7 @@ void ws_pass_types(struct ws_schedule *s) {
   for (int i = 0; i < s->nprograms; i++) {
     struct infer in = {.s = s, .p = &s->programs[i]};
     ws_each_act(in.p->body, accumulators, NULL);
+    ws_find_integers(s, in.p);
     for (in.stage = FLOW; in.stage < REST; in.stage++) settle(&in);
     settle(&in); /* REST: a store decides for what it moves */
     for (size_t k = 0; k < in.p->nvars; k++) {

@@ -8,7 +8,7 @@ static bool operation(enum ws_fn fn, double a, double b, double *v) {
   case WS_F_SUB: return *v = a - b, true;
   case WS_F_MUL: return *v = a * b, true;
   case WS_F_DIV: return b != 0 && (*v = trunc(a / b), true);
-  case WS_F_MOD: return b != 0 && (*v = fmod(a, b), true);
+  case WS_F_MOD: return b != 0 && (*v = a - b * floor(a / b), true);
   case WS_F_NEG: return *v = -a, true;
   case WS_F_NOT: return *v = a == 0, true;
   case WS_F_MAX: return *v = a > b ? a : b, true;

@@ -23,9 +23,12 @@ static void tile_entry(struct ws_schedule *s, const struct ws_pair *t) {
   long v;
   if (p->splits && !strcmp(t->key, "splits")) {
     if (ws_static_int(s, NULL, t->value, 1, 1, "the splits of a work tile", &v)) s->tile_splits = (int)v;
-  } else if (p->packs && !strcmp(t->key, "pack"))
-    s->pack = ws_static_word(s, t->value, "way to pack rows", packs, 1) != NULL;
-  else if (strcmp(t->key, p->work_dim))
+  } else if (!strcmp(t->key, "pack")) {
+    if (!p->packs)
+      ws_error(s->diags, t->pos, "problem", "problem `%s` has no packed rows: `pack` belongs to attention.forward and attention.decode", p->name);
+    else
+      s->pack = ws_static_word(s, t->value, "way to pack rows", packs, 1) != NULL;
+  } else if (strcmp(t->key, p->work_dim))
     ws_unknown(s, t->pos, "extent of a work tile", t->key, known, n);
   else if (t->value->kind == WS_E_NAME && !strcmp(t->value->name, "all"))
     s->tile_rows = 0;
@@ -57,18 +60,38 @@ static void blocks(struct ws_schedule *s, const struct ws_work *w) {
   }
 }
 
+/* Where a parameter stands, for errors about its value. */
+static struct ws_pos position_of(const struct ws_schedule *s, const struct ws_static *v) {
+  for (size_t i = 0; i < s->nparams; i++)
+    if (&s->params[i].value == v) return s->params[i].pos;
+  return s->doc->pos;
+}
+
 static void window(struct ws_schedule *s) {
   const struct ws_static *w = ws_schedule_param(s, "window");
   if (!w || (w->kind == WS_ST_INT && !w->i)) return;
-  struct ws_pos pos = s->doc->pos;
-  for (size_t i = 0; i < s->nparams; i++)
-    if (&s->params[i].value == w) pos = s->params[i].pos;
+  struct ws_pos pos = position_of(s, w);
   if (w->kind != WS_ST_INT || w->i < 0 || w->i > 1 << 30)
     ws_error(s->diags, pos, "problem", "`window` is the number of keys that a row sees up to the diagonal, 0 for all");
   else if (!s->causal)
     ws_error(s->diags, pos, "problem", "a window ends at the diagonal: it needs `causal: true`");
   else
     s->window = (int)w->i;
+}
+
+/* The heads that a tile packs. Its rows are whole queries: all heads of each. */
+static void group(struct ws_schedule *s, struct ws_pos pack) {
+  const struct ws_static *g = ws_schedule_param(s, "group");
+  if (!g)
+    ws_error(s->diags, pack, "problem", "`pack: gqa` needs a parameter `group`: how many query heads share a key head");
+  else if (g->kind != WS_ST_INT || g->i < 1 || g->i > 256)
+    ws_error(s->diags, position_of(s, g), "problem", "`group` is how many query heads share a key head: an integer from 1 to 256");
+  else if (!s->tile_rows)
+    ws_error(s->diags, pack, "work", "`pack: gqa` needs a tile of so many rows, not of all");
+  else if (s->tile_rows % g->i)
+    ws_error(s->diags, position_of(s, g), "work", "a tile of %d rows does not hold whole queries of %ld heads: `group` must divide its rows", s->tile_rows, g->i);
+  else
+    s->group = (int)g->i;
 }
 
 void ws_declare_work(struct ws_schedule *s) {
@@ -78,14 +101,19 @@ void ws_declare_work(struct ws_schedule *s) {
   s->causal = causal && causal->kind == WS_ST_BOOL && causal->i;
   window(s);
   s->tile_rows = -1;
-  for (size_t i = 0; i < w->ntile; i++) tile_entry(s, &w->tile[i]);
+  const struct ws_pair *pack = NULL;
+  for (size_t i = 0; i < w->ntile; i++) {
+    tile_entry(s, &w->tile[i]);
+    if (!strcmp(w->tile[i].key, "pack")) pack = &w->tile[i];
+  }
   if (s->tile_rows < 0) {
     if (!s->diags->errors)
       ws_error(s->diags, w->pos.line ? w->pos : s->doc->pos, "work", "`work` needs `tile: {%s: ...}`: the rows of a work tile",
                s->problem->work_dim);
     s->tile_rows = 0;
-  }
-  s->tile_dim = s->problem->packs ? "packed" : s->problem->work_dim;
+  } else if (s->pack && s->problem->packs == WS_PACKS_HEADS)
+    group(s, pack->pos);
+  s->tile_dim = s->problem->packs == WS_PACKS_DIM ? "packed" : s->problem->work_dim;
   blocks(s, w);
   static const char *const launches[] = {"single", "persistent"}, *const sorts[] = {"longest"}, *const clusters[] = {"pair"};
   const char *word = w->launch ? ws_static_word(s, w->launch, "launch", launches, 2) : NULL;

@@ -4,10 +4,10 @@
 #define WS_EMU_ADDRESS_H
 #include "engine.h"
 #include "exec.h"
-#include "hazard.h"
 #include "memory.h"
+#include "race.h"
 
-enum { ACCESS_READ, ACCESS_WRITE };
+enum { ACCESS_READ = RACE_READ, ACCESS_WRITE = RACE_WRITE, ACCESS_STRONG = RACE_STRONG };
 struct access {
   uint8_t *p[LANES]; /* of the executing lanes */
 };
@@ -37,7 +37,7 @@ static inline int window_access(struct warp *w, const struct inst *in, const uin
   uint32_t bad = outside(w, a, lo, lo + size, bytes);
   if (__builtin_expect(bad != 0, 0)) {
     int i = __builtin_ctz(bad);
-    return ws_emu_bad_address(w, in, i, space, a[i], bytes, kind == ACCESS_WRITE);
+    return ws_emu_bad_address(w, in, i, space, a[i], bytes, kind & ACCESS_WRITE);
   }
   for (int i = 0; i < LANES; i++) out->p[i] = (uint8_t *)((uintptr_t)base + (uintptr_t)(a[i] - lo)); /* any value in idle lanes */
   return EV_NEXT;
@@ -46,11 +46,11 @@ static inline int window_access(struct warp *w, const struct inst *in, const uin
 static inline int global_access(struct warp *w, const struct inst *in, const uint64_t a[LANES], uint32_t bytes, int kind, struct access *out) {
   const struct mem_alloc *m = ws_emu_mem_find(a[__builtin_ctz(w->mask)]);
   for (int i = 0; i < LANES; i++) out->p[i] = (uint8_t *)(uintptr_t)a[i];
-  if (__builtin_expect(m && !(m->read_only && kind == ACCESS_WRITE) && !outside(w, a, m->lo, m->hi, bytes), 1)) return EV_NEXT;
+  if (__builtin_expect(m && !(m->read_only && kind & ACCESS_WRITE) && !outside(w, a, m->lo, m->hi, bytes), 1)) return EV_NEXT;
   for (uint32_t k = w->mask; k; k &= k - 1) { /* several allocations, or a fault */
     int i = __builtin_ctz(k);
-    if ((a[i] & (bytes - 1)) || !ws_emu_mem_holds(a[i], bytes, kind == ACCESS_WRITE))
-      return ws_emu_bad_address(w, in, i, SP_GLOBAL, a[i], bytes, kind == ACCESS_WRITE);
+    if ((a[i] & (bytes - 1)) || !ws_emu_mem_holds(a[i], bytes, kind & ACCESS_WRITE))
+      return ws_emu_bad_address(w, in, i, SP_GLOBAL, a[i], bytes, kind & ACCESS_WRITE);
   }
   return EV_NEXT;
 }
@@ -62,13 +62,10 @@ static inline int local_access(struct warp *w, const struct inst *in, const uint
   return ev;
 }
 
-/* Remembers ordinary writes where something reads through the async proxy. */
 static inline int shared_access(struct warp *w, const struct inst *in, const uint64_t a[LANES], uint32_t bytes, int kind, struct access *out) {
   struct cta *c = w->cta;
   int ev = window_access(w, in, a, c->shared_lo, c->shared_size, c->shared, bytes, SP_SHARED, kind, out);
-  if (kind == ACCESS_WRITE && __builtin_expect(c->shadow != NULL, 0) && ev == EV_NEXT)
-    for (uint32_t m = w->mask; m; m &= m - 1) ws_emu_proxy_wrote(w, in, c, (uint32_t)a[__builtin_ctz(m)] - c->shared_lo, bytes);
-  return ev;
+  return ev == EV_NEXT && c->race ? ws_emu_race_lanes(w, in, c, BY_WARP, a, bytes, kind) : ev;
 }
 
 /* Shared memory of the cluster's CTAs, which may differ from lane to lane. */
@@ -79,14 +76,18 @@ static inline int cluster_access(struct warp *w, const struct inst *in, const ui
   for (uint32_t m = w->mask; m; m &= m - 1) {
     int i = __builtin_ctz(m);
     uint32_t offset = 0;
-    if (a[i] >> 32) return ws_emu_bad_address(w, in, i, SP_SHARED, a[i], bytes, kind == ACCESS_WRITE);
-    struct cta *peer = ws_emu_peer(WHO(w, in, i), (uint32_t)a[i], bytes, kind == ACCESS_WRITE, &offset);
+    if (a[i] >> 32) return ws_emu_bad_address(w, in, i, SP_SHARED, a[i], bytes, kind & ACCESS_WRITE);
+    struct cta *peer = ws_emu_peer(WHO(w, in, i), (uint32_t)a[i], bytes, kind & ACCESS_WRITE, &offset);
     if (!peer) return EV_FAULT;
     out->p[i] = peer->shared + offset;
-    if (kind == ACCESS_WRITE && peer->shadow) ws_emu_proxy_wrote(w, in, peer, offset, bytes);
+    if (ws_emu_race_lane(WHO(w, in, i), peer, offset, bytes, kind) != EV_NEXT) return EV_FAULT;
   }
   return EV_NEXT;
 }
+
+/* "Addresses are .. truncated if the register width exceeds the state space address width" (Addresses as Operands): a generic address
+ * of shared memory serves where a shared address is asked for. Other high bits come from no address and are left, to be a fault. */
+static inline uint64_t narrow_shared(uint64_t a) { return (a & WINDOW_MASK) == WINDOW_SHARED ? a & ~WINDOW_MASK : a; }
 
 static inline int space_access(struct warp *w, const struct inst *in, enum ptx_space space, const uint64_t a[LANES], uint32_t bytes, int kind,
                                struct access *out) {
@@ -96,7 +97,7 @@ static inline int space_access(struct warp *w, const struct inst *in, enum ptx_s
     case SP_CLUSTER: return cluster_access(w, in, a, bytes, kind, out);
     case SP_LOCAL: return local_access(w, in, a, bytes, kind, out);
     case SP_PARAM:
-      if (kind == ACCESS_WRITE) return ws_emu_bad_address(w, in, __builtin_ctz(w->mask), SP_PARAM, a[__builtin_ctz(w->mask)], bytes, true);
+      if (kind & ACCESS_WRITE) return ws_emu_bad_address(w, in, __builtin_ctz(w->mask), SP_PARAM, a[__builtin_ctz(w->mask)], bytes, true);
       return window_access(w, in, a, 0, c->k->func->param_bytes, (uint8_t *)(uintptr_t)c->grid->l->params, bytes, SP_PARAM, kind, out);
     default: return global_access(w, in, a, bytes, kind, out);
   }
@@ -131,6 +132,8 @@ static inline int access_lanes(struct warp *w, const struct inst *in, int slot, 
                                struct access *out) {
   uint64_t a[LANES];
   lane_addresses(w, in->o[slot], in->u & A1_WIDE, in->imm, a);
+  if ((space == SP_SHARED || space == SP_CLUSTER) && (in->u & A1_WIDE))
+    for (int i = 0; i < LANES; i++) a[i] = narrow_shared(a[i]);
   if (space == SP_GENERIC) return generic_access(w, in, a, bytes, kind, out);
   return space_access(w, in, space, a, bytes, kind, out);
 }
@@ -139,7 +142,7 @@ static inline int access_lanes(struct warp *w, const struct inst *in, int slot, 
 static inline bool any_shared(struct who who, uint64_t a, enum ptx_space space, uint32_t bytes, uint32_t *address) {
   uint64_t window = space == SP_GENERIC ? WINDOW_SHARED : 0;
   *address = (uint32_t)a;
-  if (a == (window | *address)) return true;
+  if ((window ? a : narrow_shared(a)) == (window | *address)) return true;
   ws_emu_bad_address(who.w, who.in, who.lane, space == SP_GENERIC ? SP_GENERIC : SP_SHARED, a, bytes, true);
   return false;
 }
@@ -153,7 +156,7 @@ static inline bool own_shared(struct who who, uint64_t a, enum ptx_space space, 
 
 static inline void count_access(struct warp *w, enum ptx_space space, uint32_t bytes, int kind) {
   uint64_t n = (uint64_t)bytes * (uint64_t)__builtin_popcount(w->mask);
-  if (space == SP_SHARED || space == SP_CLUSTER) *(kind == ACCESS_WRITE ? &w->stats.shared_written : &w->stats.shared_read) += n;
-  if (space == SP_GLOBAL || space == SP_GENERIC) *(kind == ACCESS_WRITE ? &w->stats.global_written : &w->stats.global_read) += n;
+  if (space == SP_SHARED || space == SP_CLUSTER) *(kind & ACCESS_WRITE ? &w->stats.shared_written : &w->stats.shared_read) += n;
+  if (space == SP_GLOBAL || space == SP_GENERIC) *(kind & ACCESS_WRITE ? &w->stats.global_written : &w->stats.global_read) += n;
 }
 #endif

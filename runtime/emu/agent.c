@@ -1,5 +1,5 @@
 /* Agents: when the steps of asynchronous operations happen (engine.h). */
-#include "engine.h"
+#include "race.h"
 #include "../src/cuda_abi.h"
 #include <stdlib.h>
 
@@ -14,11 +14,16 @@ struct agent *ws_emu_agent_new(struct who who, size_t payload, enum agent_step (
   return a;
 }
 
+void ws_emu_agent_free(struct agent *a) {
+  ws_emu_race_snapshot_free(a->clock);
+  free(a);
+}
+
 static void unlink_agent(struct cluster *cl, struct agent **at) {
   struct agent *a = *at;
   *at = a->next;
   if (cl->last == &a->next) cl->last = at;
-  free(a);
+  ws_emu_agent_free(a);
 }
 
 /* One step of the agent that *at points to. False after a fault. */
@@ -43,7 +48,7 @@ int ws_emu_agent_issue(struct agent *a) {
       a->step++;
     } while (s == AGENT_AGAIN);
     cl->events++;
-    free(a);
+    ws_emu_agent_free(a);
     return s == AGENT_FAULT ? EV_FAULT : EV_NEXT;
   }
   a->delayed = true;

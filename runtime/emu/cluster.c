@@ -1,5 +1,6 @@
 /* A cluster: its CTAs and their warps in turn, its barrier, what to do when nothing can go on. PTX ISA "Cooperative Thread
  * Arrays", "barrier.cluster". */
+#include "race.h"
 #include "tensor.h"
 #include "warpgroup.h"
 #include "../src/cuda_abi.h"
@@ -49,12 +50,14 @@ struct cluster *ws_emu_cluster_new(struct grid *g, uint64_t number, struct fault
     }
     cl->n++;
   }
+  ws_emu_race_start(cl);
   return cl;
 }
 
 void ws_emu_cluster_free(struct cluster *cl) {
   if (!cl) return;
   ws_emu_agents_free(cl);
+  ws_emu_race_end(cl);
   for (uint32_t r = 0; r < cl->n; r++) ws_emu_cta_free(cl->cta[r]);
   free(cl);
 }
@@ -95,10 +98,14 @@ static void check_barrier(struct cluster *cl) {
   if (!cl->arrived || cl->arrived < warps_left(cl)) return;
   cl->arrived = 0;
   cl->phase++;
+  ws_emu_race_cluster_done(cl);
   cl->events++;
   for (uint32_t r = 0; r < cl->n; r++)
     for (uint32_t i = 0; i < cl->cta[r]->nwarps; i++)
-      if (cl->cta[r]->warps[i].state == WARP_CLUSTER) cl->cta[r]->warps[i].state = WARP_RUN;
+      if (cl->cta[r]->warps[i].state == WARP_CLUSTER) {
+        ws_emu_race_cluster_wait(&cl->cta[r]->warps[i]);
+        cl->cta[r]->warps[i].state = WARP_RUN;
+      }
 }
 
 int ws_emu_cluster_arrive(struct warp *w, const struct inst *in) {
@@ -108,6 +115,7 @@ int ws_emu_cluster_arrive(struct warp *w, const struct inst *in) {
   w->cluster_open = true;
   w->cluster_phase = cl->phase + 1;
   cl->arrived++;
+  ws_emu_race_cluster_arrive(w, in->imm2);
   check_barrier(cl);
   return EV_NEXT;
 }
@@ -117,7 +125,10 @@ int ws_emu_cluster_wait(struct warp *w, const struct inst *in) {
   if (!w->cluster_open)
     return ws_emu_fault(w, in, __builtin_ctz(w->mask), WS_CUDA_ERROR_ILLEGAL_INSTRUCTION, "waits at the cluster's barrier without having arrived");
   w->cluster_open = false;
-  if (cl->phase >= w->cluster_phase) return EV_NEXT;
+  if (cl->phase >= w->cluster_phase) {
+    ws_emu_race_cluster_wait(w);
+    return EV_NEXT;
+  }
   w->state = WARP_CLUSTER;
   w->waits = in;
   w->stats.barriers++;

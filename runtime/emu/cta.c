@@ -1,5 +1,6 @@
 /* One CTA: its memory, its warps at their start, its barriers. PTX ISA "bar, barrier". */
 #include "hazard.h"
+#include "race.h"
 #include "tensor.h"
 #include "warpgroup.h"
 #include "../src/cuda_abi.h"
@@ -130,7 +131,6 @@ struct cta *ws_emu_cta_new(struct cluster *cl, uint32_t rank, const uint32_t id[
   c->shared_lo = k->shared_base | rank << RANK_SHIFT;
   memset(c->shared, 0xff, up64(shared) + 64); /* NaNs in every format, and an address out of all bounds */
   p += up64(shared) + 64;
-  if (k->async_proxy && !l->options.no_race) c->shadow = calloc(shared / 16 + 2, sizeof *c->shadow); /* without memory: not looked for */
   for (uint32_t i = 0; i < nwarps; i++, p += regs + local) {
     memset(p + regs, 0xff, local);
     start_warp(c, i, p, p + regs);
@@ -144,7 +144,7 @@ void ws_emu_cta_free(struct cta *c) {
     free(c->warps[i].copies);
     free(c->warps[i].flight);
   }
-  free(c->shadow);
+  for (uint32_t i = 0; i < c->nmbars; i++) ws_emu_race_mbar_free(&c->mbars[i]);
   free(c->mbars);
   ws_emu_wg_free(c);
   ws_emu_tc_free(c);
@@ -159,6 +159,7 @@ static uint32_t threads_left(const struct cta *c) { /* a barrier without a count
 }
 
 static void release(struct cta *c, struct barrier *b) {
+  ws_emu_race_barrier_done(c, (uint32_t)(b - c->bar), b->waiting, !b->expected);
   for (uint32_t m = b->waiting; m; m &= m - 1) {
     struct warp *w = &c->warps[__builtin_ctz(m)];
     const struct inst *in = w->waits;
@@ -200,6 +201,7 @@ int ws_emu_barrier(struct warp *w, const struct inst *in, uint32_t id, uint32_t 
   b->popc += (uint32_t)__builtin_popcount(pred & w->mask);
   b->all &= (pred & w->mask) == w->mask;
   b->any |= (pred & w->mask) != 0;
+  ws_emu_race_barrier(w, id);
   if (wait) {
     b->waiting |= 1u << w->index;
     w->waits = in;

@@ -47,6 +47,7 @@ struct cluster {
   uint64_t events, seen_events;    /* changes that a waiting warp might have waited for */
   uint32_t idle;                   /* rounds of failed waits without one */
   uint32_t tc_tick;                /* events in tensor memory: tensor_race.c */
+  struct race *race;               /* race.h; NULL when races are not looked for */
   struct cta *faulted;             /* the first CTA with a fault */
   struct cluster *next;
 };
@@ -71,6 +72,7 @@ struct mbar {
   int32_t tx;
   uint32_t waiting;                /* warps of the CTA that wait for a phase, a bit each */
   bool live;
+  struct race_mbar *race;          /* race.h */
 };
 struct mbar_ref { struct cta *cta; uint32_t offset; }; /* cta NULL: none */
 enum { MBAR_MAX = (1 << 20) - 1 };
@@ -99,6 +101,7 @@ struct agent {
   uint32_t step;                   /* calls of perform so far */
   bool holds_shared;               /* reads or writes the issuing CTA's shared memory in a later step */
   bool delayed;
+  struct vclock *clock;            /* race.h: what an arrival hands on, or NULL */
   uint8_t payload[] __attribute__((aligned(16)));
 };
 struct agent *ws_emu_agent_new(struct who who, size_t payload, enum agent_step (*perform)(struct agent *a)); /* NULL after a fault */
@@ -113,6 +116,7 @@ void ws_emu_agents_turn(struct cluster *cl);    /* the random schedule, between 
 bool ws_emu_agents_left(struct cta *c);         /* a CTA ends: false after a fault */
 bool ws_emu_agents_drain(struct cluster *cl);   /* a cluster ends: performs what no one waits for */
 void ws_emu_agents_free(struct cluster *cl);
+void ws_emu_agent_free(struct agent *a);        /* one that was not issued */
 
 /* ---- waiting (warp.c) ---- */
 /* The executing path waits for an mbarrier's phase and will execute the instruction again. */

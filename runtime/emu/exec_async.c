@@ -24,7 +24,6 @@ static inline uint8_t *shared_at(const struct warp *w, uint32_t address) { retur
 static void perform(struct warp *w, const struct copy *c, int i) {
   uint8_t *to = shared_at(w, c->dst[i]);
   uint32_t n = c->count[i];
-  if (w->cta->shadow) ws_emu_proxy_wrote(w, c->in, w->cta, c->dst[i] - w->cta->shared_lo, c->bytes);
   if (n == 16) { /* sizes the compiler can open-code */
     memcpy(to, (const void *)(uintptr_t)c->src[i], 16);
     return;
@@ -47,6 +46,7 @@ static int prepare(struct warp *w, const struct inst *in, struct copy *c) {
   lane_addresses(w, in->o[1], true, in->imm2, c->src);
   uint32_t bad = outside(w, dst, cta->shared_lo, (uint64_t)cta->shared_lo + cta->shared_size, bytes);
   if (bad) return ws_emu_bad_address(w, in, __builtin_ctz(bad), SP_SHARED, dst[__builtin_ctz(bad)], bytes, true);
+  if (cta->race && ws_emu_race_lanes(w, in, w->cta, BY_CP_ASYNC, dst, bytes, RACE_WRITE) != EV_NEXT) return EV_FAULT;
   c->bytes = (uint8_t)bytes;
   c->number = w->copies_issued++;
   c->in = in;
@@ -112,6 +112,7 @@ HANDLER(cp_async) {
 }
 
 HANDLER(commit_group) {
+  ws_emu_race_copies_committed(w);
   for (uint32_t m = w->mask; m; m &= m - 1) w->groups[__builtin_ctz(m)]++;
   TRACE(w, in, NOTHING(COPY_COMMIT));
   return EV_NEXT;
@@ -154,6 +155,7 @@ static enum agent_step arrive(struct agent *a) {
   w->ncopies = left;
   for (uint32_t m = v->mask; m; m &= m - 1) {
     struct who who = {w, a->who.in, __builtin_ctz(m)};
+    ws_emu_race_mbar_arrive_late(who, v->to[who.lane], a->clock);
     if (ws_emu_mbar_arrive(who, v->to[who.lane], 1) != EV_NEXT) return AGENT_FAULT;
   }
   return AGENT_DONE;
@@ -166,13 +168,15 @@ HANDLER(mbarrier_arrive) {
   if (!a) return EV_FAULT;
   struct arrival *v = (struct arrival *)(void *)a->payload;
   *v = (struct arrival){.mask = w->mask, .before = w->copies_issued};
+  a->clock = ws_emu_race_copies_arrive(w);
   lane_addresses(w, in->o[0], in->u & A1_WIDE, in->imm, at);
   for (uint32_t m = w->mask; m; m &= m - 1) {
     struct who who = {w, in, __builtin_ctz(m)};
     uint32_t address = 0;
     if (!own_shared(who, at[who.lane], (enum ptx_space)(in->u >> 4), 8, &address) || !ws_emu_mbar_at(who, address, &v->to[who.lane]) ||
+        ws_emu_race_mbar_used(who, v->to[who.lane], ws_emu_mbar_get(who, v->to[who.lane])) != EV_NEXT ||
         (!in->imm2 && ws_emu_mbar_add_pending(who, v->to[who.lane]) != EV_NEXT)) {
-      free(a);
+      ws_emu_agent_free(a);
       return EV_FAULT;
     }
     a->signal = v->to[who.lane];
@@ -182,11 +186,13 @@ HANDLER(mbarrier_arrive) {
 }
 
 HANDLER(wait_group) {
+  ws_emu_race_copies_waited(w, (uint32_t)in->imm, false);
   complete(w, (uint64_t)in->imm, false);
   TRACE(w, in, .kind = WSEMU_COPY_WAIT, .object = WSEMU_NO_OBJECT, .count = (uint32_t)in->imm);
   return EV_NEXT;
 }
 HANDLER(wait_all) {
+  ws_emu_race_copies_waited(w, 0, true);
   complete(w, 0, true);
   TRACE(w, in, .kind = WSEMU_COPY_WAIT, .object = WSEMU_NO_OBJECT, .count = 0);
   return EV_NEXT;

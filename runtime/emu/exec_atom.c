@@ -9,6 +9,7 @@ enum { A_CAS, A_EXCH, A_AND, A_OR, A_XOR, A_ADD, A_MIN, A_MAX, A_INC, A_DEC };
 #define TYPE(in) ((uint8_t)((in)->imm2 >> 8))
 #define BYTES(in) ((uint32_t)((in)->imm2 >> 16 & 0xff))
 #define RESULT(in) ((in)->imm2 >> 24 & 1)
+enum { ACQUIRES = 1 << 25, RELEASES = 1 << 26 };
 
 static uint64_t combine_int(int op, uint64_t old, uint64_t b, uint8_t type) {
   uint32_t bits = ws_emu_types[type].bits, shift = 64 - bits;
@@ -68,13 +69,19 @@ static inline uint64_t lane_value(const struct warp *w, uint32_t slot, uint32_t 
   return v;
 }
 
+static void order(struct warp *w, const struct inst *in) {
+  ws_emu_race_observed(w, in->imm2 & ACQUIRES);
+  ws_emu_race_published(w, in->imm2 & RELEASES);
+}
+
 /* Scalar: [d,] [a], b {, c}. */
 HANDLER(atomic) {
   struct access p;
   int at = RESULT(in) ? 1 : 0;
   uint32_t bytes = BYTES(in);
-  int ev = access_lanes(w, in, at, SPACE(in), bytes, ACCESS_WRITE, &p);
+  int ev = access_lanes(w, in, at, SPACE(in), bytes, ACCESS_WRITE | ACCESS_STRONG, &p);
   if (ev != EV_NEXT) return ev;
+  order(w, in);
   count_access(w, SPACE(in), bytes, ACCESS_WRITE);
   w->cta->polls++;
   for (uint32_t m = w->mask; m; m &= m - 1) {
@@ -91,8 +98,9 @@ HANDLER(atomic) {
 HANDLER(atomic_vector) {
   struct access p;
   uint32_t bytes = BYTES(in), n = in->n;
-  int ev = access_lanes(w, in, 0, SPACE(in), bytes * n, ACCESS_WRITE, &p);
+  int ev = access_lanes(w, in, 0, SPACE(in), bytes * n, ACCESS_WRITE | ACCESS_STRONG, &p);
   if (ev != EV_NEXT) return ev;
+  order(w, in);
   count_access(w, SPACE(in), bytes * n, ACCESS_WRITE);
   w->cta->polls++;
   const uint32_t *b = in->x + (RESULT(in) ? n : 0);
@@ -116,6 +124,8 @@ emu_fn *LEVELLED(ws_emu_resolve_atom)(struct bind *b) {
   uint8_t t = u->type[0];
   in->u |= (uint8_t)(b->space << 4);
   in->imm2 = op | (int64_t)t << 8 | (int64_t)(ws_emu_types[t].bits / 8) << 16 | (int64_t)(u->row->mnemonic[0] == 'a') << 24;
+  if (ws_emu_has(u, ".acquire") || ws_emu_has(u, ".acq_rel")) in->imm2 |= ACQUIRES;
+  if (ws_emu_has(u, ".release") || ws_emu_has(u, ".acq_rel")) in->imm2 |= RELEASES;
   if (u->vec == 1) return atomic;
   return b->space == SP_SHARED || ws_emu_types[t].bits / 8 * u->vec > 16 ? NULL : atomic_vector;
 }

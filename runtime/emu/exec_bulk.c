@@ -3,7 +3,6 @@
  * Everything is checked at issue, with the thread's line; the bytes move in an agent (engine.h). A copy into shared memory is one
  * step that ends by crediting the mbarrier; a multicast is such an agent for each CTA. A copy out of shared memory is two: it
  * reads, which wait_group.read waits for, and then it writes. Tiles: tile.h. */
-#include "hazard.h"
 #include "tile.h"
 #include "trace.h"
 
@@ -129,8 +128,6 @@ static enum agent_step perform_load(struct agent *a) {
   uint8_t *to = l->to.cta->shared + l->to.offset;
   const uint8_t *from = l->own.cta ? l->own.cta->shared + l->own.offset : (const uint8_t *)(uintptr_t)l->from;
   if (!alive(a->who, &l->to)) return AGENT_FAULT;
-  if (l->own.cta && ws_emu_proxy_reads(a->who, l->own.cta, l->own.offset, l->tile.bytes) != EV_NEXT) return AGENT_FAULT;
-  ws_emu_proxy_async_wrote(l->to.cta, l->to.offset, l->tile.bytes);
   if (l->tile.map.rank) tile_load(&l->tile, l->to);
   else if (l->op) reduce_bytes(l->op, l->type, to, from, l->tile.bytes);
   else memmove(to, from, l->tile.bytes);
@@ -138,6 +135,10 @@ static enum agent_step perform_load(struct agent *a) {
 }
 
 static int issue_load(struct who who, const struct load *l, struct mbar_ref signal) {
+  if (ws_emu_race_mbar_signalled(who, signal) != EV_NEXT ||
+      ws_emu_race_signalled(who, l->to.cta, signal, l->to.offset, l->tile.bytes, RACE_ASYNC | RACE_WRITE | (l->op ? RACE_STRONG : 0)) != EV_NEXT ||
+      (l->own.cta && ws_emu_race_signalled(who, l->own.cta, signal, l->own.offset, l->tile.bytes, RACE_ASYNC) != EV_NEXT))
+    return EV_FAULT;
   struct agent *a = ws_emu_agent_new(who, sizeof *l, perform_load);
   if (!a) return EV_FAULT;
   memcpy(a->payload, l, sizeof *l);
@@ -199,7 +200,6 @@ static int load_one(struct who who, enum ptx_space space) {
 static int send_one(struct who who) {
   struct load l = {.op = OP(who.in), .type = TYPE(who.in), .tile.bytes = word(who, 2)};
   if (!good_size(who, l.tile.bytes) || !shared_range(who, address_2(who, 1), SP_SHARED, l.tile.bytes, 16, false, &l.own)) return EV_FAULT;
-  if (ws_emu_proxy_reads(who, l.own.cta, l.own.offset, l.tile.bytes) != EV_NEXT) return EV_FAULT;
   return start_load(who, &l, 3, SP_CLUSTER, 16);
 }
 /* [d], [map, {c}], [mb] {, mask} */
@@ -221,7 +221,6 @@ struct store {
 static enum agent_step perform_store(struct agent *a) {
   struct store *s = (struct store *)(void *)a->payload;
   if (!a->step) {
-    if (ws_emu_proxy_reads(a->who, s->from.cta, s->from.offset, s->tile.bytes) != EV_NEXT) return AGENT_FAULT;
     if (s->tile.map.rank) tile_gather(&s->tile, s->from, s->data);
     else memcpy(s->data, s->from.cta->shared + s->from.offset, s->tile.bytes);
     a->holds_shared = false;
@@ -234,7 +233,7 @@ static enum agent_step perform_store(struct agent *a) {
 }
 
 static int issue_store(struct who who, const struct store *s) {
-  if (ws_emu_proxy_reads(who, s->from.cta, s->from.offset, s->tile.bytes) != EV_NEXT) return EV_FAULT; /* whenever it happens */
+  if (ws_emu_race_store(who, s->from.cta, s->from.offset, s->tile.bytes) != EV_NEXT) return EV_FAULT; /* whenever it happens */
   struct agent *a = ws_emu_agent_new(who, sizeof *s + s->tile.bytes, perform_store);
   if (!a) return EV_FAULT;
   memcpy(a->payload, s, sizeof *s);
@@ -305,6 +304,7 @@ HANDLER(bulk_wait) {
     int lane = __builtin_ctz(m);
     uint32_t groups = w->bulk_groups[lane], keep = in->imm < groups ? (uint32_t)in->imm : groups;
     if (ws_emu_agents_finish(w, lane, groups - keep, in->n) != EV_NEXT) return EV_FAULT;
+    ws_emu_race_knows(w, BY_STORE, groups - keep);
   }
   TRACE(w, in, .kind = in->n ? WSEMU_BULK_WAIT_READ : WSEMU_BULK_WAIT, .object = WSEMU_NO_OBJECT, .count = (uint32_t)in->imm);
   return EV_NEXT;

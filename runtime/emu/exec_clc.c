@@ -13,7 +13,6 @@ static enum agent_step deliver(struct agent *a) {
     WHO_FAULT(a->who, WS_CUDA_ERROR_ILLEGAL_ADDRESS, "writes shared memory of CTA %u of its cluster, which has ended", d->to->rank);
     return AGENT_FAULT;
   }
-  ws_emu_proxy_async_wrote(d->to, d->offset, sizeof d->answer);
   memcpy(d->to->shared + d->offset, &d->answer, sizeof d->answer);
   return ws_emu_mbar_complete_tx(a->who, a->signal, sizeof d->answer) == EV_NEXT ? AGENT_DONE : AGENT_FAULT;
 }
@@ -34,7 +33,9 @@ static int cancel_one(struct who who, uint64_t address, uint64_t bar, enum ptx_s
   for (uint32_t r = 0; r < cl->n; r++) {
     if (r != c->rank && !(who.in->u & MULTICAST)) continue;
     signal.cta = d.to = cl->cta[r];
-    if (!ws_emu_mbar_get(who, signal)) return EV_FAULT;
+    if (!ws_emu_mbar_get(who, signal) || ws_emu_race_mbar_signalled(who, signal) != EV_NEXT ||
+        ws_emu_race_signalled(who, d.to, signal, d.offset, sizeof d.answer, RACE_WRITE | RACE_ASYNC) != EV_NEXT)
+      return EV_FAULT;
     struct agent *a = ws_emu_agent_new(who, sizeof d, deliver);
     if (!a) return EV_FAULT;
     memcpy(a->payload, &d, sizeof d);

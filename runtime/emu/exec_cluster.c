@@ -102,12 +102,17 @@ static int remote_one(struct who who, uint64_t address, uint64_t bar) {
   for (uint32_t k = 0; k < r->n; k++) memcpy(&r->v[k], who.w->regs + in->x[k] + (uint32_t)who.lane * r->bytes, r->bytes);
   if (!any_shared(who, address, SP_CLUSTER, r->bytes, &to) || !any_shared(who, bar, SP_CLUSTER, 8, &at) ||
       !(r->to = ws_emu_peer(who, to, r->bytes * r->n, true, &r->offset)) || !ws_emu_mbar_at(who, at, &a->signal)) {
-    free(a);
+    ws_emu_agent_free(a);
     return EV_FAULT;
   }
   if (r->to != a->signal.cta) {
-    free(a);
+    ws_emu_agent_free(a);
     return WHO_FAULT(who, WS_CUDA_ERROR_ILLEGAL_INSTRUCTION, "writes to CTA %u but signals an mbarrier of another CTA", to >> RANK_SHIFT);
+  }
+  if (ws_emu_race_mbar_used(who, a->signal, ws_emu_mbar_get(who, a->signal)) != EV_NEXT ||
+      ws_emu_race_signalled(who, r->to, a->signal, r->offset, r->bytes * r->n, r->op ? RACE_WRITE | RACE_STRONG : RACE_WRITE) != EV_NEXT) {
+    ws_emu_agent_free(a);
+    return EV_FAULT;
   }
   return ws_emu_agent_issue(a);
 }
@@ -165,6 +170,7 @@ emu_fn *LEVELLED(ws_emu_resolve_cluster)(struct bind *b) {
   if (ws_emu_has(u, ".mbarrier::complete_tx::bytes")) return remote_form(b);
   if (ws_emu_has(u, ".cluster")) {
     in->flags |= ws_emu_has(u, ".aligned") ? 0 : F_ANY_PC;
+    in->imm2 = ws_emu_has(u, ".relaxed");
     return ws_emu_has(u, ".arrive") ? cluster_arrive : cluster_wait;
   }
   if (ws_emu_has(u, ".sync")) {

@@ -3,11 +3,14 @@
 #include "exec.h"
 #include <float.h>
 
-enum { R_NEAREST, R_ZERO, R_DOWN, R_UP, R_AWAY };
+/* R_STOCHASTIC carries in a mode how many random bits there are (from bit 3 on) and the bits (from bit 8 on). */
+enum { R_NEAREST, R_ZERO, R_DOWN, R_UP, R_AWAY, R_STOCHASTIC };
+#define STOCHASTIC(n, bits) (R_STOCHASTIC | (n) << 3 | (int)(bits) << 8)
 enum { CV_FTZ = 1, CV_SAT = 2, CV_RELU = 4, CV_SATFINITE = 8, CV_INTEGRAL = 16 };
 struct format { uint8_t exponent, mantissa; uint32_t max, nan; };
 static const struct format f16_format = {5, 10, 0x7bff, 0x7fff}, bf16_format = {8, 7, 0x7f7f, 0x7fff}, tf32_format = {8, 10, 0x3fbff, 0x3ffff},
-                           f32_format = {8, 23, 0x7f7fffff, 0x7fffffff}, e4m3_format = {4, 3, 0x7e, 0x7f}, e5m2_format = {5, 2, 0x7b, 0x7f};
+                           f32_format = {8, 23, 0x7f7fffff, 0x7fffffff}, e4m3_format = {4, 3, 0x7e, 0x7f}, e5m2_format = {5, 2, 0x7b, 0x7f},
+                           e2m1_format = {2, 1, 0x7, 0x7}, e2m3_format = {2, 3, 0x1f, 0x1f}, e3m2_format = {3, 2, 0x1f, 0x1f}; /* no NaN: the largest */
 
 /* ---- rounding ---- */
 static bool round_up(double rest, bool odd, bool negative, int mode) {
@@ -16,7 +19,8 @@ static bool round_up(double rest, bool odd, bool negative, int mode) {
     case R_AWAY: return rest >= 0.5;
     case R_DOWN: return negative && rest > 0;
     case R_UP: return !negative && rest > 0;
-    default: return false;
+    case R_ZERO: return false;
+    default: return floor(ldexp(rest, mode >> 3 & 31)) + (mode >> 8) >= ldexp(1, mode >> 3 & 31); /* the carry out of their sum */
   }
 }
 
@@ -50,13 +54,13 @@ static double round_integral(double v, int mode) {
 /* ---- the general path: a source value is an integer or a double, both exact ---- */
 struct value { bool is_int, is_unsigned; int64_t i; double d; };
 
-static double fp8(uint8_t v, const struct format *f) {
-  uint32_t m = v & ((1u << f->mantissa) - 1), e = v >> f->mantissa & ((1u << f->exponent) - 1);
+/* The value of a code of 8, 6 or 4 bits. */
+static double narrow(uint32_t v, const struct format *f) {
+  uint32_t m = v & ((1u << f->mantissa) - 1), e = v >> f->mantissa & ((1u << f->exponent) - 1), size = v & ((1u << (f->exponent + f->mantissa)) - 1);
   int bias = (1 << (f->exponent - 1)) - 1;
   double r = e ? ldexp(1.0 + ldexp(m, -f->mantissa), (int)e - bias) : ldexp(m, 1 - bias - f->mantissa);
-  if (f == &e4m3_format && (v & 0x7f) == 0x7f) r = NAN;
-  if (f == &e5m2_format && e == 31) r = m ? (double)NAN : HUGE_VAL;
-  return v & 0x80 ? -r : r;
+  if (size > f->max) r = f == &e5m2_format && !m ? HUGE_VAL : (double)NAN;
+  return v >> (f->exponent + f->mantissa) & 1 ? -r : r;
 }
 
 static struct value read_value(const struct warp *w, uint32_t slot, uint32_t bytes, int i, uint8_t type, unsigned flags) {
@@ -155,46 +159,107 @@ HANDLER(cvt_general) {
   return EV_NEXT;
 }
 
-/* d = {a, b}: a in the upper half. Also the fp8 pairs, whose halves are bytes. */
-static uint32_t to_fp8(double d, uint8_t type, unsigned flags) {
-  const struct format *f = type == T_E4M3X2 ? &e4m3_format : &e5m2_format;
-  if (d != d) return 0x7f;
+/* ---- packed types: the first operand, or the upper half, becomes the upper part ---- */
+static const struct packed { uint8_t type, count, bits; const struct format *format; } packed_types[] = { /* bits: of an element's container */
+    {T_E4M3X2, 2, 8, &e4m3_format}, {T_E5M2X2, 2, 8, &e5m2_format}, {T_E2M3X2, 2, 8, &e2m3_format}, {T_E3M2X2, 2, 8, &e3m2_format},
+    {T_E2M1X2, 2, 4, &e2m1_format}, {T_E4M3X4, 4, 8, &e4m3_format}, {T_E5M2X4, 4, 8, &e5m2_format}, {T_E2M3X4, 4, 8, &e2m3_format},
+    {T_E3M2X4, 4, 8, &e3m2_format}, {T_E2M1X4, 4, 4, &e2m1_format}};
+static const struct packed *packed_type(uint8_t type) {
+  for (size_t i = 0; i < sizeof packed_types / sizeof *packed_types; i++)
+    if (packed_types[i].type == type) return &packed_types[i];
+  return NULL;
+}
+/* PTX ISA "cvt", .satfinite: what is larger, infinity too, becomes the largest value; a format without NaN gives that for NaN. */
+static uint32_t to_narrow(double d, const struct format *f, int mode, unsigned flags) {
+  double most = narrow(f->max, f);
+  if (d != d) return f->nan;
   if (flags & CV_RELU && d <= 0) d = 0;
-  uint32_t bits = round_to(d, f, R_NEAREST);
-  return (bits & 0x7f) > f->max ? (bits & 0x80) | f->max : bits;
+  return round_to(d > most ? most : d < -most ? -most : d, f, mode);
+}
+static double half_of(uint32_t pair, int upper, uint8_t type) {
+  uint16_t h = (uint16_t)(upper ? pair >> 16 : pair);
+  return type == T_F16X2 ? h2f(h) : bf2f(h);
 }
 HANDLER(cvt_pack) {
   const float *a = SLOT(float, 1), *b = SLOT(float, 2);
-  uint8_t t = DST_TYPE(in);
-  bool bytes = t == T_E4M3X2 || t == T_E5M2X2;
-  uint8_t half = t == T_F16X2 ? T_F16 : T_BF16;
+  uint8_t half = DST_TYPE(in) == T_F16X2 ? T_F16 : T_BF16;
   for (uint32_t m = w->mask; m; m &= m - 1) {
     int i = __builtin_ctz(m);
-    if (bytes) SLOT(uint16_t, 0)[i] = (uint16_t)(to_fp8(a[i], t, FLAGS(in)) << 8 | to_fp8(b[i], t, FLAGS(in)));
-    else SLOT(uint32_t, 0)[i] = (uint32_t)(float_bits(a[i], half, MODE(in), FLAGS(in)) << 16 | float_bits(b[i], half, MODE(in), FLAGS(in)));
+    SLOT(uint32_t, 0)[i] = (uint32_t)(float_bits(a[i], half, MODE(in), FLAGS(in)) << 16 | float_bits(b[i], half, MODE(in), FLAGS(in)));
   }
   return EV_NEXT;
 }
-HANDLER(cvt_fp8_from_h) {
-  const uint32_t *a = SLOT(uint32_t, 1);
-  uint16_t *d = SLOT(uint16_t, 0);
+HANDLER(cvt_pack_stochastic) { /* 13 of the 16 random bits of a half are f16's */
+  const float *a = SLOT(float, 1), *b = SLOT(float, 2);
+  uint8_t half = DST_TYPE(in) == T_F16X2 ? T_F16 : T_BF16;
+  int n = half == T_F16 ? 13 : 16;
   for (uint32_t m = w->mask; m; m &= m - 1) {
     int i = __builtin_ctz(m);
-    d[i] = (uint16_t)(to_fp8(h2f((uint16_t)(a[i] >> 16)), DST_TYPE(in), FLAGS(in)) << 8 | to_fp8(h2f((uint16_t)a[i]), DST_TYPE(in), FLAGS(in)));
+    uint32_t random = SLOT(uint32_t, 3)[i], own = (1u << n) - 1;
+    uint64_t upper = float_bits(a[i], half, STOCHASTIC(n, random >> 16 & own), FLAGS(in)), lower = float_bits(b[i], half, STOCHASTIC(n, random & own), FLAGS(in));
+    SLOT(uint32_t, 0)[i] = (uint32_t)(upper << 16 | lower);
   }
   return EV_NEXT;
 }
-HANDLER(cvt_h_from_fp8) {
-  const uint16_t *a = SLOT(uint16_t, 1);
-  uint32_t *d = SLOT(uint32_t, 0);
-  const struct format *f = SRC_TYPE(in) == T_E4M3X2 ? &e4m3_format : &e5m2_format;
+HANDLER(cvt_narrow) { /* two f32, or two halves of a register */
+  const struct packed *t = packed_type(DST_TYPE(in));
+  uint8_t s = SRC_TYPE(in);
   for (uint32_t m = w->mask; m; m &= m - 1) {
     int i = __builtin_ctz(m);
-    uint32_t lo = (uint32_t)float_bits(fp8((uint8_t)a[i], f), T_F16, R_NEAREST, FLAGS(in));
-    d[i] = lo | (uint32_t)float_bits(fp8((uint8_t)(a[i] >> 8), f), T_F16, R_NEAREST, FLAGS(in)) << 16;
+    double upper = s == T_F32 ? (double)SLOT(float, 1)[i] : half_of(SLOT(uint32_t, 1)[i], 1, s), lower = s == T_F32 ? (double)SLOT(float, 2)[i] : half_of(SLOT(uint32_t, 1)[i], 0, s);
+    write_value(w, in->o[0], (uint32_t)in->imm2 >> 8, i, to_narrow(upper, t->format, R_NEAREST, FLAGS(in)) << t->bits | to_narrow(lower, t->format, R_NEAREST, FLAGS(in)));
   }
   return EV_NEXT;
 }
+HANDLER(cvt_widen) { /* to f16x2 */
+  const struct packed *t = packed_type(SRC_TYPE(in));
+  for (uint32_t m = w->mask; m; m &= m - 1) {
+    int i = __builtin_ctz(m);
+    uint32_t pair = 0;
+    memcpy(&pair, w->regs + in->o[1] + (uint32_t)i * (uint32_t)(in->imm2 & 0xff), in->imm2 & 0xff);
+    uint32_t upper = (uint32_t)float_bits(narrow(pair >> t->bits, t->format), T_F16, R_NEAREST, FLAGS(in));
+    SLOT(uint32_t, 0)[i] = upper << 16 | (uint32_t)float_bits(narrow(pair, t->format), T_F16, R_NEAREST, FLAGS(in));
+  }
+  return EV_NEXT;
+}
+/* Four elements, the first in the uppermost bits. PTX ISA "cvt": the first two take their random bits from the upper half of the
+ * operand, the others from the lower; of .e2m1x4 8 bits each, those of the first two from the upper byte of either half. */
+HANDLER(cvt_four_stochastic) {
+  const struct packed *t = packed_type(DST_TYPE(in));
+  static const uint8_t byte[4] = {24, 8, 16, 0};
+  for (uint32_t m = w->mask; m; m &= m - 1) {
+    int i = __builtin_ctz(m);
+    uint32_t random = SLOT(uint32_t, 1)[i], r = 0;
+    for (int k = 0; k < 4; k++) {
+      int mode = t->bits == 4 ? STOCHASTIC(8, random >> byte[k] & 0xff) : STOCHASTIC(16, k < 2 ? random >> 16 : random & 0xffff);
+      r = r << t->bits | to_narrow(((const float *)ws_emu_slot(w, in->x[k]))[i], t->format, mode, FLAGS(in));
+    }
+    write_value(w, in->o[0], (uint32_t)in->imm2 >> 8, i, r);
+  }
+  return EV_NEXT;
+}
+/* ue8m0: a power of two and no sign; the sign of the source has no effect. */
+static uint32_t to_ue8m0(double d, bool up, bool finite) {
+  int e;
+  if (d != d) return 0xff;
+  if (isinf(d)) return finite ? 0xfe : 0xff;
+  double f = frexp(fabs(d), &e); /* in [1/2, 1), or 0 */
+  e += 127 - (up && f > 0.5 ? 0 : 1);
+  if (d == 0 || e < 0) return 0;
+  return e < 0xff ? (uint32_t)e : finite ? 0xfe : 0xff;
+}
+HANDLER(cvt_to_ue8m0) {
+  uint8_t s = SRC_TYPE(in);
+  for (uint32_t m = w->mask; m; m &= m - 1) {
+    int i = __builtin_ctz(m);
+    double upper = s == T_F32 ? (double)SLOT(float, 1)[i] : half_of(SLOT(uint32_t, 1)[i], 1, s), lower = s == T_F32 ? (double)SLOT(float, 2)[i] : half_of(SLOT(uint32_t, 1)[i], 0, s);
+    bool up = MODE(in) == R_UP, finite = FLAGS(in) & CV_SATFINITE;
+    SLOT(uint16_t, 0)[i] = (uint16_t)(to_ue8m0(upper, up, finite) << 8 | to_ue8m0(lower, up, finite));
+  }
+  return EV_NEXT;
+}
+static uint32_t of_ue8m0(uint32_t code) { return code == 0xff ? 0x7fff : code ? code << 7 : 0x40; } /* 2^-127 is subnormal in bf16 */
+DEF1(cvt_of_ue8m0, uint32_t, uint16_t, of_ue8m0(a[i] >> 8) << 16 | of_ue8m0(a[i] & 0xff))
 
 /* ---- the frequent ones as vector loops ---- */
 DEF2(bf16x2_f32, uint32_t, float, float, (uint32_t)f2bf(a[i]) << 16 | f2bf(b[i]))
@@ -256,8 +321,11 @@ emu_fn *LEVELLED(ws_emu_resolve_cvt)(struct bind *b) {
                   (ws_emu_has(u, ".satfinite") ? CV_SATFINITE : 0) | (integral ? CV_INTEGRAL : 0);
   in->imm = s | (int64_t)t << 8 | mode << 16 | flags << 24;
   in->imm2 = b->sw | (int64_t)b->dw << 8;
-  if (t == T_F16X2 && (s == T_E4M3X2 || s == T_E5M2X2)) return cvt_h_from_fp8;
-  if (s == T_F16X2) return cvt_fp8_from_h;
-  if (t == T_F16X2 || t == T_BF16X2 || t == T_E4M3X2 || t == T_E5M2X2) return cvt_pack;
+  bool stochastic = ws_emu_has(u, ".rs");
+  if (packed_type(s)) return cvt_widen;
+  if (packed_type(t)) return stochastic ? cvt_four_stochastic : cvt_narrow;
+  if (t == T_UE8M0X2) return cvt_to_ue8m0;
+  if (s == T_UE8M0X2) return cvt_of_ue8m0;
+  if (t == T_F16X2 || t == T_BF16X2) return stochastic ? cvt_pack_stochastic : cvt_pack;
   return rounding_fits(u, t, s, integral, given) ? cvt_general : NULL;
 }

@@ -64,6 +64,52 @@ HANDLER(stmatrix_trans) {
   }
   return EV_NEXT;
 }
+
+/* ---- 8 bits, sm_100: a row is 16 elements. imm2: bits of an element in memory ---- */
+/* PTX ISA "Optional Decompression": elements of 6 or 4 bits lie side by side from the row's first byte on, the rest of its 16 bytes
+ * is padding; each comes to lie in the low bits of a byte. */
+static void row_bytes(const uint8_t *p, int64_t bits, uint8_t out[16]) {
+  uint8_t all[17] = {0};
+  memcpy(all, p, 16);
+  for (uint32_t i = 0; i < 16; i++) {
+    uint32_t at = i * (uint32_t)bits;
+    out[i] = (uint8_t)(((all[at / 8] | (uint32_t)all[at / 8 + 1] << 8) >> at % 8) & ((1u << bits) - 1));
+  }
+}
+HANDLER(ldmatrix_8x16) { /* lane l: four elements of row l / 4 */
+  struct access p;
+  int ev = rows(w, in, ACCESS_READ, &p);
+  if (ev != EV_NEXT) return ev;
+  for (int m = 0; m < in->n; m++) {
+    uint8_t *d = ws_emu_slot(w, in->x[m]);
+    for (int g = 0; g < 8; g++) row_bytes(p.p[8 * m + g], in->imm2, d + 16 * g);
+  }
+  return EV_NEXT;
+}
+HANDLER(ldmatrix_16x16) { /* transposed: register 0 has column g of four rows, register 1 column g + 8 */
+  struct access p;
+  int ev = rows(w, in, ACCESS_READ, &p);
+  if (ev != EV_NEXT) return ev;
+  for (int m = 0; m < in->n; m += 2) {
+    uint8_t v[16][16], *d[2] = {ws_emu_slot(w, in->x[m]), ws_emu_slot(w, in->x[m + 1])};
+    for (int r = 0; r < 16; r++) row_bytes(p.p[8 * m + r], in->imm2, v[r]);
+    for (int l = 0; l < LANES; l++)
+      for (int j = 0; j < 4; j++) d[0][4 * l + j] = v[4 * (l & 3) + j][l >> 2], d[1][4 * l + j] = v[4 * (l & 3) + j][(l >> 2) + 8];
+  }
+  return EV_NEXT;
+}
+HANDLER(stmatrix_16x8) { /* lane l: elements 0, 1 of row g and 2, 3 of row g + 8, columns 2t and 2t + 1; a column is a row in memory */
+  struct access p;
+  int ev = rows(w, in, ACCESS_WRITE, &p);
+  if (ev != EV_NEXT) return ev;
+  for (int m = 0; m < in->n; m++) {
+    const uint8_t *s = ws_emu_slot(w, in->x[m]);
+    for (int l = 0; l < LANES; l++)
+      for (int j = 0; j < 4; j++) p.p[8 * m + 2 * (l & 3) + (j & 1)][(l >> 2) + 8 * (j >> 1)] = s[4 * l + j];
+  }
+  return EV_NEXT;
+}
+
 HANDLER(movmatrix) {
   int ev = whole_warp(w, in);
   if (ev != EV_NEXT) return ev;
@@ -85,5 +131,9 @@ emu_fn *LEVELLED(ws_emu_resolve_matrix)(struct bind *b) {
   if (!strcmp(m, "mma")) return LEVELLED(ws_emu_resolve_mma)(b);
   b->in->u |= (uint8_t)(b->space << 4);
   b->in->n = ws_emu_has(u, ".x4") ? 4 : ws_emu_has(u, ".x2") ? 2 : 1;
+  if (ws_emu_has(u, ".m16n8")) return stmatrix_16x8;
+  b->in->imm2 = ws_emu_has(u, ".b4x16_p64") ? 4 : ws_emu_has(u, ".b6x16_p32") ? 6 : 8;
+  if (ws_emu_has(u, ".m8n16")) return ldmatrix_8x16;
+  if (ws_emu_has(u, ".m16n16")) return b->in->n *= 2, ldmatrix_16x16;
   return *m == 'l' ? (trans ? ldmatrix_trans : ldmatrix) : trans ? stmatrix_trans : stmatrix;
 }

@@ -8,7 +8,7 @@
 
 /* in->u: bits 0 address width, 4..6 the space; in->w: enum mbar_what; in->n: MB_EXPECT .. */
 #define SPACE(in) ((enum ptx_space)((in)->u >> 4))
-enum { MB_EXPECT = 1, MB_KEEP = 2, MB_DROP = 4, MB_PARITY = 8 };
+enum { MB_EXPECT = 1, MB_KEEP = 2, MB_DROP = 4, MB_PARITY = 8, MB_CLUSTER = 16 /* scope */, MB_RELAXED = 32 };
 
 static const uint32_t *words(const struct warp *w, const struct inst *in, int i) { return (const uint32_t *)ws_emu_slot(w, in->o[i]); }
 static uint32_t name_at(const struct warp *w, uint32_t address) { /* of an mbarrier of its own CTA */
@@ -17,7 +17,8 @@ static uint32_t name_at(const struct warp *w, uint32_t address) { /* of an mbarr
 
 static int at(struct who who, const uint64_t a[LANES], struct mbar_ref *ref) {
   uint32_t address;
-  return own_shared(who, a[who.lane], SPACE(who.in), 8, &address) && ws_emu_mbar_at(who, address, ref) ? EV_NEXT : EV_FAULT;
+  if (!own_shared(who, a[who.lane], SPACE(who.in), 8, &address) || !ws_emu_mbar_at(who, address, ref)) return EV_FAULT;
+  return who.w->race ? ws_emu_race_mbar_used(who, *ref, ws_emu_mbar_get(who, *ref)) : EV_NEXT;
 }
 
 /* Runs the statement for each executing lane's thread `who`; `address` holds its own shared address. */
@@ -54,7 +55,9 @@ static int tx(struct warp *w, const struct inst *in, int (*change)(struct who, s
   for (uint32_t m = w->mask; m; m &= m - 1) {
     struct who who = {w, in, __builtin_ctz(m)};
     struct mbar_ref ref;
-    if (at(who, a, &ref) != EV_NEXT || change(who, ref, SLOT(uint32_t, 1)[who.lane]) != EV_NEXT) return EV_FAULT;
+    if (at(who, a, &ref) != EV_NEXT) return EV_FAULT;
+    ws_emu_race_mbar_arrive(who, ref, in->n & MB_CLUSTER, true); /* with a fence before it, it releases */
+    if (change(who, ref, SLOT(uint32_t, 1)[who.lane]) != EV_NEXT) return EV_FAULT;
     if (ws_emu_traced(w) && change == ws_emu_mbar_expect_tx)
       trace_arrival(&t, (uint32_t)who.lane, &(struct wsemu_event){.kind = WSEMU_MBAR_EXPECT, .object = ws_emu_mbar_name(ref), .target = ref.cta->rank,
                                                                   .count = 0, .amount = SLOT(uint32_t, 1)[who.lane]});
@@ -78,6 +81,7 @@ static int arrive_one(struct who who, struct mbar_ref ref, uint64_t *state) {
   if (in->n & MB_EXPECT && ws_emu_mbar_expect_tx(who, ref, value) != EV_NEXT) return EV_FAULT;
   if (in->n & MB_KEEP && count == b->pending && !b->tx)
     return ws_emu_fault(w, in, who.lane, WS_CUDA_ERROR_ILLEGAL_INSTRUCTION, "completes phase %u of an mbarrier with a .noComplete arrival", b->phase);
+  ws_emu_race_mbar_arrive(who, ref, in->n & MB_CLUSTER, in->n & MB_RELAXED);
   return (in->n & MB_DROP ? ws_emu_mbar_drop : ws_emu_mbar_arrive)(who, ref, count);
 }
 HANDLER(arrive) {
@@ -148,6 +152,7 @@ HANDLER(wait) {
     bars[who.lane] = ws_emu_mbar_get(who, ref);
     if (is_over(who, bars[who.lane], &over) != EV_NEXT) return EV_FAULT;
     done |= (uint32_t)over << who.lane;
+    if (over) ws_emu_race_mbar_waited(w, bars[who.lane], in->n & MB_RELAXED);
   }
   bool fails = w->expired || (w->cta->grid->l->options.schedule == SCHED_RANDOM && ws_emu_random(w->cta->cluster, 4) == 0);
   if (!done && ws_emu_traced(w)) told(w, in, WSEMU_MBAR_TRY, bars, w->mask);
@@ -178,7 +183,7 @@ emu_fn *LEVELLED(ws_emu_resolve_mbar)(struct bind *b) {
   if (ws_emu_has(u, ".complete_tx")) return complete_tx;
   bool drop = ws_emu_has(u, ".arrive_drop");
   in->n = (uint8_t)((ws_emu_has(u, ".expect_tx") ? MB_EXPECT : 0) | (ws_emu_has(u, ".noComplete") ? MB_KEEP : 0) | (drop ? MB_DROP : 0) |
-                    (ws_emu_has(u, ".parity") ? MB_PARITY : 0));
+                    (ws_emu_has(u, ".parity") ? MB_PARITY : 0) | (ws_emu_has(u, ".cluster") ? MB_CLUSTER : 0) | (ws_emu_has(u, ".relaxed") ? MB_RELAXED : 0));
   if (drop || ws_emu_has(u, ".arrive")) return arrive;
   return ws_emu_has(u, ".expect_tx") ? expect_tx : wait;
 }

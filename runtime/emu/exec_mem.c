@@ -10,10 +10,13 @@ enum { M_POLL = 1, M_ACQUIRE = 2, M_RELEASE = 4 };
   HANDLER(name) {                                                                                                     \
     struct access p;                                                                                                  \
     uint32_t bytes = (uint32_t)sizeof(M) * in->n;                                                                     \
-    int ev = access_lanes(w, in, 0, SPACE(in), bytes, ACCESS_READ, &p);                                               \
+    int ev = access_lanes(w, in, 0, SPACE(in), bytes, ACCESS_READ | (in->imm2 ? ACCESS_STRONG : 0), &p);              \
     if (ev != EV_NEXT) return ev;                                                                                     \
     count_access(w, SPACE(in), bytes, ACCESS_READ);                                                                   \
-    if (in->imm2) w->cta->polls++;                                                                                    \
+    if (in->imm2) {                                                                                                   \
+      w->cta->polls++;                                                                                                \
+      ws_emu_race_observed(w, in->imm2 & M_ACQUIRE);                                                                  \
+    }                                                                                                                 \
     for (uint32_t k = 0; k < in->n; k++) {                                                                            \
       R *d = ws_emu_slot(w, in->x[k]);                                                                                \
       for (uint32_t m = w->mask; m; m &= m - 1) {                                                                     \
@@ -28,9 +31,10 @@ enum { M_POLL = 1, M_ACQUIRE = 2, M_RELEASE = 4 };
   HANDLER(name) {                                                                                                     \
     struct access p;                                                                                                  \
     uint32_t bytes = (uint32_t)sizeof(M) * in->n;                                                                     \
-    int ev = access_lanes(w, in, 0, SPACE(in), bytes, ACCESS_WRITE, &p);                                              \
+    int ev = access_lanes(w, in, 0, SPACE(in), bytes, ACCESS_WRITE | (in->imm2 ? ACCESS_STRONG : 0), &p);             \
     if (ev != EV_NEXT) return ev;                                                                                     \
     count_access(w, SPACE(in), bytes, ACCESS_WRITE);                                                                  \
+    if (in->imm2) ws_emu_race_published(w, in->imm2 & M_RELEASE);                                                     \
     if (in->imm2 & M_RELEASE) __atomic_thread_fence(__ATOMIC_RELEASE);                                                \
     for (uint32_t k = 0; k < in->n; k++) {                                                                            \
       const R *s = ws_emu_slot(w, in->x[k]);                                                                          \

@@ -1,6 +1,7 @@
 /* PTX ISA "Parallel Synchronization and Communication Instructions": bar, barrier, membar, fence. */
 #include "exec.h"
 #include "hazard.h"
+#include "race.h"
 #include "trace.h"
 
 enum { RED_NONE, RED_POPC, RED_AND, RED_OR };
@@ -33,21 +34,27 @@ HANDLER(barrier) {
 }
 
 HANDLER(fence) {
-  (void)w;
   (void)in;
+  ws_emu_race_fence(w);
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
   return EV_NEXT;
 }
 
 HANDLER(proxy_fence) {
-  ws_emu_proxy_fence(w);
+  ws_emu_race_proxy_fence(w, false);
   TRACE(w, in, NOTHING(PROXY_FENCE));
+  return EV_NEXT;
+}
+HANDLER(init_fence) { /* of mbarrier.init: for the async proxy, and before relaxed arrivals */
+  ws_emu_race_proxy_fence(w, true);
+  ws_emu_race_fence(w);
   return EV_NEXT;
 }
 
 emu_fn *LEVELLED(ws_emu_resolve_sync)(struct bind *b) {
   const struct isa_use *u = b->u;
   if (ws_emu_has(u, ".async")) return proxy_fence;
+  if (ws_emu_has(u, ".mbarrier_init")) return init_fence;
   if (strncmp(u->row->mnemonic, "bar", 3)) return fence;
   b->in->imm = ws_emu_has(u, ".popc") ? RED_POPC : ws_emu_has(u, ".and") ? RED_AND : ws_emu_has(u, ".or") ? RED_OR : RED_NONE;
   b->in->imm2 = !ws_emu_has(u, ".arrive");

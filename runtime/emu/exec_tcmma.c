@@ -175,6 +175,29 @@ static int run(const struct tc_op *op) {
   return EV_NEXT;
 }
 
+/* What it reads of a CTA's shared memory: A and B, or of a copy its rows. */
+static int touch_matrix(const struct tc_op *op, uint32_t number, struct cta *c, uint64_t desc, bool mn, uint32_t bytes, uint32_t rows, uint32_t units) {
+  struct matrix m;
+  struct race_touch t;
+  decode_matrix(c, op->who, desc, bytes, &m); /* checked at issue */
+  if (!ws_emu_race_begin(&t, op->who, c, BY_TENSOR, number, RACE_ASYNC, NULL)) return EV_NEXT;
+  if (mn) touch_mn(&m, rows, &t);
+  else touch_units(&m, rows, units, &t);
+  return t.ev;
+}
+static int touch(const struct tc_op *op, uint32_t number) {
+  struct cta *own = op->who.w->cta;
+  struct form f;
+  decode_form(op->form, op->who.in->w, op->pair, &f);
+  struct layout l = layout_of(&f, op->pair, op->d);
+  for (uint32_t i = 0; i < (op->pair ? 2u : 1u); i++) {
+    struct cta *c = i ? own->cluster->cta[own->rank ^ 1] : own;
+    if (!op->a_tensor && touch_matrix(op, number, c, op->a, f.mn_a, f.bytes, l.rows, 2) != EV_NEXT) return EV_FAULT;
+    if (touch_matrix(op, number, c, op->b, f.mn_b, f.bytes, f.n / (op->pair ? 2 : 1), 2) != EV_NEXT) return EV_FAULT;
+  }
+  return EV_NEXT;
+}
+
 /* ---- issue ---- */
 static uint32_t address_at(struct who who, int slot, bool wide, int64_t imm) {
   const uint8_t *r = ws_emu_slot(who.w, who.in->o[slot]);
@@ -213,7 +236,7 @@ static int issue(struct who who) {
   const struct inst *in = who.in;
   struct cluster *cl = w->cta->cluster;
   struct form f;
-  struct tc_op op = {.who = who, .run = run, .kind = TC_MMA, .pair = in->u & PAIR, .a_tensor = in->o[2] != NO_SLOT, .b = SLOT(uint64_t, 3)[who.lane],
+  struct tc_op op = {.who = who, .run = run, .touch = touch, .kind = TC_MMA, .pair = in->u & PAIR, .a_tensor = in->o[2] != NO_SLOT, .b = SLOT(uint64_t, 3)[who.lane],
                      .form = SLOT(uint32_t, 4)[who.lane], .add = SRC_PRED(5) >> who.lane & 1, .scale = in->u & SCALE ? in->n : 0};
   op.d = address_at(who, 0, in->u & A1_WIDE, in->imm);
   op.a = op.a_tensor ? address_at(who, 2, in->u & A2_WIDE, in->imm2) : SLOT(uint64_t, 1)[who.lane];
@@ -273,13 +296,19 @@ static int run_copy(const struct tc_op *op) {
   if (copy_into(op, own) != EV_NEXT) return EV_FAULT;
   return op->pair ? copy_into(op, own->cluster->cta[own->rank ^ 1]) : EV_NEXT;
 }
+static int touch_copy(const struct tc_op *op, uint32_t number) {
+  const struct copy_form *f = &copies[op->who.in->n];
+  struct cta *own = op->who.w->cta;
+  if (touch_matrix(op, number, own, op->b, false, 1, f->rows, f->units) != EV_NEXT) return EV_FAULT;
+  return op->pair ? touch_matrix(op, number, own->cluster->cta[own->rank ^ 1], op->b, false, 1, f->rows, f->units) : EV_NEXT;
+}
 static int issue_copy(struct who who) {
   struct warp *w = who.w;
   const struct inst *in = who.in;
   struct cta *c = w->cta, *peer = (c->rank ^ 1) < c->cluster->n ? c->cluster->cta[c->rank ^ 1] : NULL;
   uint32_t columns = 4u * copies[in->n].units;
   struct matrix m;
-  struct tc_op op = {.who = who, .run = run_copy, .kind = TC_COPY, .pair = in->u & PAIR, .b = SLOT(uint64_t, 1)[who.lane], .d = address_at(who, 0, in->u & A1_WIDE, in->imm)};
+  struct tc_op op = {.who = who, .run = run_copy, .touch = touch_copy, .kind = TC_COPY, .pair = in->u & PAIR, .b = SLOT(uint64_t, 1)[who.lane], .d = address_at(who, 0, in->u & A1_WIDE, in->imm)};
   const char *why = decode_matrix(c, who, op.b, 1, &m);
   if (why) return BAD(who, "gives descriptor 0x%llx, which %s", (unsigned long long)op.b, why);
   if (op.d >> 16 || op.d & 3) return WHO_FAULT(who, WS_CUDA_ERROR_MISALIGNED_ADDRESS, "copies to 0x%08x in tensor memory: lane 0 and a multiple of 4 columns are needed", op.d);

@@ -1,5 +1,6 @@
 /* PTX ISA "TensorCore 5th Generation Family Instructions": allocation, tcgen05.ld and .st, waits, fences, commits. */
 #include "address.h"
+#include "hazard.h"
 #include "tensor.h"
 #include "trace.h"
 #include <stdlib.h>
@@ -192,13 +193,16 @@ static int commit_one(struct who who, uint64_t a, enum ptx_space space) {
   struct mbar_ref ref;
   uint32_t address;
   if (!any_shared(who, a, space, 8, &address) || !ws_emu_mbar_at(who, address, &ref)) return EV_FAULT;
+  if (in->o[1] == NO_SLOT && ws_emu_race_mbar_signalled(who, ref) != EV_NEXT) return EV_FAULT;
   struct tc_op op = {.who = who, .pair = in->u & PAIR, .mbar = ref.offset, .targets = 1u << ref.cta->rank};
   if (in->o[1] != NO_SLOT) {
     op.targets = ((const uint16_t *)ws_emu_slot(who.w, in->o[1]))[who.lane];
     if (!op.targets || op.targets >> cl->n)
       return WHO_FAULT(who, WS_CUDA_ERROR_ILLEGAL_INSTRUCTION, "has the CTA mask 0x%x in a cluster of %u CTAs", op.targets, cl->n);
     for (uint32_t m = op.targets; m; m &= m - 1)
-      if (!ws_emu_mbar_get(who, (struct mbar_ref){cl->cta[__builtin_ctz(m)], ref.offset})) return EV_FAULT;
+      if (!ws_emu_mbar_get(who, (struct mbar_ref){cl->cta[__builtin_ctz(m)], ref.offset}) ||
+          ws_emu_race_mbar_signalled(who, (struct mbar_ref){cl->cta[__builtin_ctz(m)], ref.offset}) != EV_NEXT)
+        return EV_FAULT;
   }
   for (uint32_t m = op.targets; m && ws_emu_traced(who.w); m &= m - 1)
     TRACE(who.w, in, .kind = WSEMU_TENSOR_COMMIT, .object = ws_emu_mbar_name(ref), .target = (uint32_t)__builtin_ctz(m), .count = WSEMU_NO_COUNT,

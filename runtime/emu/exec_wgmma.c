@@ -1,6 +1,7 @@
 /* PTX ISA "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Operations": operands in shared memory by descriptor or in
  * registers, and the product of a whole warpgroup, 64 x N x K. When a product happens is decided in warpgroup.c, the sum is
  * product.h's. */
+#include "hazard.h"
 #include "warpgroup.h"
 #include "product.h"
 #include "trace.h"
@@ -74,6 +75,23 @@ static int run(struct warpgroup *g, const struct wg_op *op) {
   return EV_NEXT;
 }
 
+/* What it reads of shared memory. Where a descriptor is bad, running it says so. */
+static void touch_matrix(struct race_touch *t, uint64_t desc, bool mn, uint32_t rows) {
+  struct matrix m;
+  if (decode_matrix(t->owner, t->who, desc, &m)) return;
+  if (mn) touch_mn(&m, rows, t);
+  else touch_units(&m, rows, 2, t);
+}
+static int touch(struct warpgroup *g, const struct wg_op *op) {
+  struct wg_form f = ws_emu_wg_form(op->in);
+  struct who who = WHO(&g->cta->warps[g->index * WG_WARPS], op->in, 0);
+  struct race_touch t;
+  if (!ws_emu_race_begin(&t, who, g->cta, BY_WGMMA, op->group + 1, RACE_ASYNC, op->clock)) return EV_NEXT;
+  if (!(f.flags & WG_A_REGISTERS)) touch_matrix(&t, op->a, f.flags & WG_A_MN, WG_ROWS);
+  touch_matrix(&t, op->b, f.flags & WG_B_MN, f.n);
+  return t.ev;
+}
+
 /* ---- handlers: o[0] descriptor of A, o[1] of B, o[2] scale-d ---- */
 HANDLER(mma_async) {
   struct wg_form f = ws_emu_wg_form(in);
@@ -86,7 +104,7 @@ HANDLER(mma_async) {
   if (add && add != ALL_LANES) return ws_emu_fault(w, in, 0, WS_CUDA_ERROR_ILLEGAL_INSTRUCTION, "gives a scale-d that differs within its warp (0x%08x)", add);
   w->stats.flops += 2ull * 16 * f.n * (256u / ws_emu_types[f.type_a].bits);
   TRACE(w, in, NOTHING(WGMMA), .amount = 2ull * 16 * f.n * (256u / ws_emu_types[f.type_a].bits));
-  return ws_emu_wg_issue(w, in, a ? a[0] : 0, b[0], add, run);
+  return ws_emu_wg_issue(w, in, a ? a[0] : 0, b[0], add, run, touch);
 }
 HANDLER(fence) {
   ws_emu_wg_fence(w);

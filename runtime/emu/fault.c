@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-static void thread_of(const struct warp *w, int lane, uint32_t t[3]) {
+void ws_emu_thread_id(const struct warp *w, int lane, uint32_t t[3]) {
   const uint32_t *b = w->cta->grid->l->block;
   uint32_t i = w->index * LANES + (uint32_t)lane;
   t[0] = i % b[0];
@@ -20,7 +20,7 @@ int ws_emu_fault(struct warp *w, const struct inst *in, int lane, int code, cons
   va_list ap;
   if (c->fault.code) return EV_FAULT;
   ws_emu_where(c->k, in, where, sizeof where);
-  thread_of(w, lane, t);
+  ws_emu_thread_id(w, lane, t);
   va_start(ap, fmt);
   vsnprintf(what, sizeof what, fmt, ap);
   va_end(ap);

@@ -32,7 +32,7 @@ void ws_emu_mark_wgmma(struct kernel *k, const uint32_t (*uses)[2], size_t nuses
   uint8_t *is_wg = ws_emu_alloc(&k->pool, (k->reg_bytes >> UNIT) + 1);
   memset(is_wg, 0, (k->reg_bytes >> UNIT) + 1);
   for (size_t i = 0; i < k->n; i++) {
-    k->async_proxy |= (k->src[i].row->effects & E_PROXY) != 0;
+    k->is_async |= (k->src[i].row->effects & (E_ASYNC | E_PROXY)) != 0;
     if (is_load(k, i)) {
       any = true;
       for (uint32_t r = 0; r < k->code[i].n; r++) is_wg[k->code[i].x[r] >> UNIT] = 1;

@@ -5,11 +5,7 @@
  * next operation that uses it. Instructions that touch registers of some wgmma are marked when the kernel is decoded
  * (F_WGMMA); the others cost nothing.
  *
- * Registers of tcgen05.ld must not be touched before tcgen05.wait::ld. They are marked in the same way.
- *
- * Shared memory (PTX ISA "Async proxy"): what a thread wrote with ordinary instructions may be read by wgmma and bulk
- * operations once a proxy fence lies in between. A shadow of shared memory has the last ordinary write of every 16 bytes.
- * Taken as fenced when the writing or the reading warp has executed a proxy fence since. Option "race" = "off" drops this. */
+ * Registers of tcgen05.ld must not be touched before tcgen05.wait::ld. They are marked in the same way. */
 #ifndef WS_EMU_HAZARD_H
 #define WS_EMU_HAZARD_H
 #include "engine.h"
@@ -22,12 +18,4 @@ void ws_emu_wg_leave(struct warp *w, uint32_t before);         /* a wait covers 
 void ws_emu_wg_fence(struct warp *w);
 void ws_emu_ld_enter(struct warp *w, const struct inst *in);   /* a tcgen05.ld is issued: its registers are in flight .. */
 void ws_emu_ld_leave(struct warp *w, const struct inst *in);   /* .. until a wait covers it */
-
-/* proxy.c: shared memory. Cheap where the kernel has no asynchronous reader: there is no shadow then. */
-struct shadow { uint32_t tick; uint16_t warp, unused; const struct inst *in; }; /* in NULL: no ordinary write */
-void ws_emu_proxy_fence(struct warp *w);
-void ws_emu_proxy_wrote(struct warp *w, const struct inst *in, struct cta *owner, uint32_t offset, uint32_t bytes); /* with a shadow only */
-/* An operation that `who` issued reads, or has written, shared memory through the async proxy. EV_NEXT or EV_FAULT. */
-int ws_emu_proxy_reads(struct who who, struct cta *owner, uint32_t offset, uint32_t bytes);
-void ws_emu_proxy_async_wrote(struct cta *owner, uint32_t offset, uint32_t bytes);
 #endif

@@ -59,6 +59,57 @@ static bool match_row(const struct isa_row *row, const char *mods, struct isa_us
   }
 }
 
+/* Modifiers of one kind, types or state spaces, mean something by their order. */
+enum { KIND_TYPE, KIND_SPACE, KINDS, KIND_OTHER = KINDS };
+static int kind_of(const char *mod) {
+  static const char *const spaces[] = {".global", ".shared", ".local", ".param", ".const"};
+  for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
+    if (!strncmp(mod, spaces[i], strlen(spaces[i]))) return KIND_SPACE;
+  return type_named(mod) != T_NONE ? KIND_TYPE : KIND_OTHER;
+}
+
+/* The same with the modifiers in any order: a place takes the first one left that it offers. The assembler takes them so, and public
+ * kernels write .cta_group and .multicast of bulk copies in three orders. What belongs to the mnemonic (the fixed words at its head)
+ * keeps its order, and so do types and spaces. */
+static bool match_any_order(const struct isa_row *row, const char *mods, struct isa_use *u) {
+  const char *m[ISA_MAX_MODS], *p = row->modifiers;
+  int n = 0, left, last[KINDS] = {-1, -1};
+  bool head = true, taken[ISA_MAX_MODS] = {false};
+  *u = (struct isa_use){.row = row, .vec = 1};
+  snprintf(u->key, sizeof u->key, "%s", row->mnemonic);
+  for (; *mods; mods += 1 + strcspn(mods + 1, ".")) {
+    if (n == ISA_MAX_MODS) return false;
+    m[n++] = mods;
+  }
+  for (left = n; *p; p += strcspn(p, " "), p += *p == ' ') {
+    char kind = *p == '?' || *p == '~' ? *p++ : 0;
+    size_t place = strcspn(p, " ");
+    int i = 0, found = -1;
+    head = head && !kind && !memchr(p, '|', place);
+    for (; i < (head ? u->nmods + 1 : n) && i < n && found < 0; i++) {
+      size_t size = 1 + strcspn(m[i] + 1, ".");
+      if (!taken[i] && size < sizeof u->mods[0] && offers(p, m[i], size)) found = i;
+    }
+    if (found < 0 && !kind) return false;
+    if (found < 0) continue;
+    take(u, m[found], 1 + strcspn(m[found] + 1, "."), kind == '~');
+    int k = kind_of(u->mods[u->nmods - 1]);
+    if (k != KIND_OTHER && found < last[k]) return false;
+    if (k != KIND_OTHER) last[k] = found;
+    taken[found] = true;
+    left--;
+  }
+  return !left;
+}
+
+/* Where the order of modifiers of several kinds cannot be mistaken: not .row.col of mma. */
+static bool any_order(const struct isa_row *row) {
+  switch (row->family) {
+    case FAM_MEM: case FAM_ATOM: case FAM_ASYNC: case FAM_MBAR: case FAM_CLUSTER: case FAM_BULK: case FAM_TENSOR: case FAM_TCMMA: return true;
+    default: return false;
+  }
+}
+
 bool ws_emu_isa_match(const char *name, struct isa_use *u, char *why, size_t n) {
   size_t len = strcspn(name, ".");
   bool known = false;
@@ -67,6 +118,11 @@ bool ws_emu_isa_match(const char *name, struct isa_use *u, char *why, size_t n) 
     if (strncmp(row->mnemonic, name, len) || row->mnemonic[len]) continue;
     known = true;
     if (match_row(row, name + len, u)) return true;
+  }
+  for (size_t i = 0; known && i < ws_emu_isa_rows; i++) {
+    const struct isa_row *row = &ws_emu_isa[i];
+    if (!any_order(row) || strncmp(row->mnemonic, name, len) || row->mnemonic[len]) continue;
+    if (match_any_order(row, name + len, u)) return true;
   }
   snprintf(why, n, known ? "this form of '%.*s' is not supported" : "'%.*s' is not supported", (int)len, name);
   return false;

@@ -75,7 +75,7 @@ struct kernel {
   uint32_t shared_dynamic;      /* address of dynamic shared memory */
   bool uses_dynamic;
   uint32_t *touches, *touch_at; /* of instructions marked F_WGMMA: slot * 2 + written; where each one's begin */
-  bool async_proxy;             /* something reads shared memory through the async proxy */
+  bool is_async;                /* something accesses memory asynchronously */
   char *warnings;               /* lines of registers that may be read before they are written, or NULL */
 };
 
@@ -134,7 +134,7 @@ struct warp {
   bool cluster_open;        /* has arrived at the cluster's barrier and not waited */
   uint32_t cluster_phase;   /* ends the wait */
   struct flight *flight;    /* hazard.h; NULL before the first wgmma */
-  uint32_t proxy_fence;     /* the CTA's tick at its last fence.proxy.async */
+  struct race_warp *race;   /* race.h; NULL when races are not looked for */
   uint64_t wg_issued;       /* wgmma operations */
   uint32_t wg_groups, wg_before; /* groups committed; those below are waited for */
   uint32_t registers, wanted_registers; /* setmaxnreg: of each thread */
@@ -165,8 +165,7 @@ struct cta {
   uint32_t shared_lo; /* the first address: the kernel's, with the CTA's rank in the cluster above */
   struct warpgroup *groups; /* NULL before the first wgmma */
   struct tensor *tensor;    /* NULL before the first allocation */
-  struct shadow *shadow;    /* hazard.h; NULL when nothing reads through the async proxy */
-  uint32_t proxy_tick;
+  struct race_cta *race;    /* race.h; NULL when races are not looked for */
   struct mbar *mbars;
   uint32_t nmbars, cap_mbars;
   uint32_t free_registers; /* setmaxnreg: given up by warps, a thread's worth each */
@@ -184,7 +183,7 @@ enum emu_schedule { SCHED_EARLY, SCHED_LATE, SCHED_RANDOM };
 struct emu_options {
   uint8_t schedule;
   uint8_t uninitialised; /* enum emu_uninitialised, for kernels yet to be decoded */
-  bool no_race;         /* does not look for missing proxy fences */
+  bool no_race;         /* does not look for races */
   bool tensor_any;      /* operations on tensor memory keep no order but that of pipelined pairs */
   uint8_t device;       /* enum emu_device */
   uint64_t seed;
@@ -233,6 +232,7 @@ static inline int ws_emu_sync_lanes(struct warp *w, const struct inst *in, uint3
 }
 
 /* fault.c: every message about a running kernel */
+void ws_emu_thread_id(const struct warp *w, int lane, uint32_t t[3]); /* %tid */
 int ws_emu_fault(struct warp *w, const struct inst *in, int lane, int code, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));
 int ws_emu_bad_address(struct warp *w, const struct inst *in, int lane, enum ptx_space space, uint64_t address, uint32_t bytes,

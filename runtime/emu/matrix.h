@@ -3,7 +3,7 @@
 #ifndef WS_EMU_MATRIX_H
 #define WS_EMU_MATRIX_H
 #include "exec.h"
-#include "hazard.h"
+#include "race.h"
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -18,14 +18,16 @@ INLINE struct matrix matrix_of(struct cta *c, struct who who, uint64_t d, uint32
   return (struct matrix){c, who, (uint32_t)(d & 0x3fff) << 4, (uint32_t)(d >> 16 & 0x3fff) << 4, (uint32_t)(d >> 32 & 0x3fff) << 4, span, bytes};
 }
 
-/* 16 bytes at an offset from the start; NULL when they lie outside. */
-INLINE const uint8_t *chunk(const struct matrix *m, uint32_t offset) {
+/* Where the 16 bytes at an offset from the start lie in shared memory; false when they lie outside. */
+INLINE bool place_of(const struct matrix *m, uint32_t offset, uint32_t *at) {
   uint32_t a = m->start + offset;
   a ^= (a >> 7 & (m->span / 16 - 1)) << 4;
-  a -= m->cta->k->shared_base;
-  if (a > m->cta->shared_size || m->cta->shared_size - a < 16) return NULL;
-  if (m->cta->shadow && m->cta->shadow[a / 16].in) ws_emu_proxy_reads(m->who, m->cta, a, 16); /* a fault is seen at the end */
-  return m->cta->shared + a;
+  *at = a -= m->cta->k->shared_base;
+  return a <= m->cta->shared_size && m->cta->shared_size - a >= 16;
+}
+INLINE const uint8_t *chunk(const struct matrix *m, uint32_t offset) {
+  uint32_t a;
+  return place_of(m, offset, &a) ? m->cta->shared + a : NULL;
 }
 /* Where 16-byte unit `unit` (0 or 1) of K of row `mn` starts, K being contiguous. */
 INLINE uint32_t k_major(const struct matrix *m, uint32_t mn, uint32_t unit) {
@@ -61,5 +63,19 @@ INLINE uint32_t fetch_mn_as(const struct matrix *m, uint32_t rows, uint32_t byte
 }
 static uint32_t fetch_mn(const struct matrix *m, uint32_t rows, uint8_t (*out)[32]) {
   return m->bytes == 1 ? fetch_mn_as(m, rows, 1, out) : fetch_mn_as(m, rows, 2, out);
+}
+
+/* The same bytes, noted as read; what lies outside is left to the fetch. */
+INLINE void touch_chunk(const struct matrix *m, uint32_t offset, struct race_touch *t) {
+  uint32_t a;
+  if (place_of(m, offset, &a)) ws_emu_race_touch(t, a, 16);
+}
+INLINE void touch_units(const struct matrix *m, uint32_t rows, uint32_t units, struct race_touch *t) {
+  for (uint32_t r = 0; r < rows && t->ev == EV_NEXT; r++)
+    for (uint32_t unit = 0; unit < units; unit++) touch_chunk(m, k_major(m, r, unit), t);
+}
+INLINE void touch_mn(const struct matrix *m, uint32_t rows, struct race_touch *t) {
+  for (uint32_t r = 0; r < rows && t->ev == EV_NEXT; r += 16 / m->bytes)
+    for (uint32_t k = 0; k < 32 / m->bytes; k++) touch_chunk(m, mn_major(m, r, k), t);
 }
 #endif

@@ -2,7 +2,7 @@
  *
  * The fields live in a table of the CTA. The eight bytes in shared memory hold a mark and the table's index, so that a
  * barrier is found at once, and that memory which was never initialised, or was overwritten since, is told apart. */
-#include "engine.h"
+#include "race.h"
 #include "trace.h"
 #include "../src/cuda_abi.h"
 #include <stdlib.h>
@@ -56,6 +56,7 @@ static struct mbar *new_mbar(struct cta *c) {
     c->mbars = grown;
     c->cap_mbars = cap;
   }
+  c->mbars[c->nmbars] = (struct mbar){0};
   return &c->mbars[c->nmbars++];
 }
 
@@ -69,7 +70,8 @@ int ws_emu_mbar_init(struct who who, uint32_t address, uint32_t count) {
   struct mbar *b = live_at(c, offset); /* overwritten: its bytes were put to another use */
   if (!b) b = new_mbar(c);
   if (!b) return WHO_FAULT(who, WS_CUDA_ERROR_OUT_OF_MEMORY, "has no host memory left for its mbarriers");
-  *b = (struct mbar){.offset = offset, .expected = count, .pending = count, .live = true};
+  *b = (struct mbar){.offset = offset, .expected = count, .pending = count, .live = true, .race = b->race};
+  ws_emu_race_mbar_init(who, b);
   uint64_t h = handle((uint32_t)(b - c->mbars), offset);
   memcpy(c->shared + offset, &h, sizeof h);
   c->cluster->events++;
@@ -94,6 +96,7 @@ static void check_phase(struct cta *c, struct mbar *b) {
   if (b->pending || b->tx) return;
   b->phase++;
   b->pending = b->expected;
+  ws_emu_race_mbar_phase(c->cluster, b);
   uint32_t waiting = b->waiting;
   b->waiting = 0;
   for (uint32_t m = waiting; m; m &= m - 1) ws_emu_wake(&c->warps[__builtin_ctz(m)]);

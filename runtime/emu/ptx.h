@@ -19,7 +19,11 @@
   X(B64, ".b64", 64, 'b') X(B128, ".b128", 128, 'b') X(F16, ".f16", 16, 'f') X(F32, ".f32", 32, 'f')                 \
   X(F64, ".f64", 64, 'f') X(F16X2, ".f16x2", 32, 'f') X(BF16, ".bf16", 16, 'f') X(BF16X2, ".bf16x2", 32, 'f')        \
   X(TF32, ".tf32", 32, 'f') X(E4M3, ".e4m3", 8, 'f') X(E5M2, ".e5m2", 8, 'f') X(E4M3X2, ".e4m3x2", 16, 'f')          \
-  X(E5M2X2, ".e5m2x2", 16, 'f') X(F32X2, ".f32x2", 64, 'f') X(U16X2, ".u16x2", 32, 'u') X(S16X2, ".s16x2", 32, 's')
+  X(E5M2X2, ".e5m2x2", 16, 'f') X(F32X2, ".f32x2", 64, 'f') X(U16X2, ".u16x2", 32, 'u') X(S16X2, ".s16x2", 32, 's') \
+  X(E2M1, ".e2m1", 8, 'f') X(E2M3, ".e2m3", 8, 'f') X(E3M2, ".e3m2", 8, 'f') X(E2M1X2, ".e2m1x2", 8, 'f')             \
+  X(E2M3X2, ".e2m3x2", 16, 'f') X(E3M2X2, ".e3m2x2", 16, 'f') X(UE8M0X2, ".ue8m0x2", 16, 'f')                         \
+  X(E2M1X4, ".e2m1x4", 16, 'f') X(E2M3X4, ".e2m3x4", 32, 'f') X(E3M2X4, ".e3m2x4", 32, 'f')                           \
+  X(E4M3X4, ".e4m3x4", 32, 'f') X(E5M2X4, ".e5m2x4", 32, 'f')
 enum ptx_type {
 #define X(name, text, bits, cls) T_##name,
   PTX_TYPES(X)

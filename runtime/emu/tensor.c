@@ -1,6 +1,7 @@
 /* Tensor memory: allocation, the queues of operations, moves of a warp (tensor.h). */
 #include "tensor.h"
 #include "hazard.h"
+#include "race.h"
 #include "../src/cuda_abi.h"
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +63,7 @@ static void take(struct warp *w, const struct tc_want *want, uint32_t unit) {
   for (uint32_t col = address; col < address + want->columns; col++)
     for (uint32_t l = 0; l < TC_LANES; l++) t->word[col][l] = TC_POISON;
   memcpy(c->shared + want->at, &address, sizeof address);
-  if (c->shadow) ws_emu_proxy_wrote(w, w->waits, c, want->at, 4);
+  ws_emu_race_lane(WHO(w, w->waits, 0), c, want->at, 4, RACE_WRITE); /* a fault is seen at the next turn */
 }
 static void give(struct warp *w, const struct tc_want *want) {
   struct tensor *t = w->cta->tensor;
@@ -153,6 +154,7 @@ static int idle_columns(struct who who, struct cta *c, uint32_t at, uint32_t n, 
   for (uint32_t i = 0; i < c->nwarps; i++)
     for (const struct tc_move *m = c->warps[i].moves; m; m = m->next) {
       if (m->column >= at + n || at >= m->column + m->columns) continue;
+      if (!m->store && options(c->cluster)->no_race) continue; /* harmless but for the rule */
       ws_emu_where(c->k, m->in, where, sizeof where);
       return BAD(who, "%s columns that warp %u accesses without a tcgen05.wait::%s since, %s", what, i, m->store ? "st" : "ld", where);
     }
@@ -210,6 +212,11 @@ static struct tc_op **next_op(struct cta *c, const struct tc_op *like, uint64_t 
   return found;
 }
 
+static void free_op(struct tc_op *op) {
+  ws_emu_race_snapshot_free(op->clock);
+  free(op);
+}
+
 static int perform(struct cta *c, struct tc_op **at) {
   struct tc_op *op = *at;
   int ev = op->run(op);
@@ -221,7 +228,7 @@ static int perform(struct cta *c, struct tc_op **at) {
   if (c->tensor->first != op) op->who.w->stats.reordered++;
   *at = op->next;
   if (c->tensor->last == &op->next) c->tensor->last = at;
-  free(op);
+  free_op(op);
   return ev;
 }
 
@@ -253,6 +260,7 @@ int ws_emu_tc_issue(const struct tc_op *like) {
   struct cluster *cl = w->cta->cluster;
   const struct tc_op *op = append(like);
   if (!op) return EV_FAULT;
+  if (like->touch(like, (uint32_t)op->number) != EV_NEXT) return EV_FAULT;
   w->stats.async++;
   uint8_t when = options(cl)->schedule;
   if (when == SCHED_EARLY || (when == SCHED_RANDOM && ws_emu_random(cl, 4) == 0)) return perform_through(w->cta, like, op->number);
@@ -266,6 +274,7 @@ static int run_commit(const struct tc_op *op) {
   for (uint32_t m = op->targets; m; m &= m - 1) {
     struct mbar_ref ref = {cl->cta[__builtin_ctz(m)], op->mbar};
     if (ref.cta->done) return BAD_ADDRESS(op->who, "signals an mbarrier of CTA %u of its cluster, which has ended", ref.cta->rank);
+    ws_emu_race_mbar_arrive_late(op->who, ref, op->clock);
     if (ws_emu_mbar_arrive(op->who, ref, 1) != EV_NEXT) return EV_FAULT;
   }
   return EV_NEXT;
@@ -282,6 +291,7 @@ int ws_emu_tc_commit(const struct tc_op *like) {
   struct tc_op *op = append(like);
   if (!op) return EV_FAULT;
   op->run = run_commit;
+  op->clock = ws_emu_race_snapshot(like->who.w, BY_TENSOR, (uint32_t)op->number);
   op->kind = TC_COMMIT;
   uint64_t number = op->number; /* the first agent may perform it at once */
   for (uint32_t m = like->targets; m; m &= m - 1) {
@@ -345,7 +355,7 @@ static void drop(struct tensor *t) {
   while (t->first) {
     struct tc_op *op = t->first;
     t->first = op->next;
-    free(op);
+    free_op(op);
   }
   t->last = &t->first;
 }

@@ -25,6 +25,7 @@ struct tc_op {
   struct who who;
   uint64_t number;        /* in the order of issue, of the CTA's */
   int (*run)(const struct tc_op *op); /* EV_NEXT or EV_FAULT */
+  int (*touch)(const struct tc_op *op, uint32_t number); /* the same: notes what it reads of shared memory */
   uint8_t kind;           /* enum tc_kind */
   bool pair;              /* cta_group::2 */
   bool add, a_tensor;     /* D is added; A lies in tensor memory */
@@ -36,6 +37,7 @@ struct tc_op {
   uint8_t spans;
   uint32_t mbar;          /* commit: offset in shared memory .. */
   uint32_t targets;       /* .. of these CTAs */
+  struct vclock *clock;   /* commit: race.h, what its arrivals hand on, or NULL */
 };
 struct tc_move {          /* a tcgen05.ld or .st that the warp has not waited for */
   struct tc_move *next;

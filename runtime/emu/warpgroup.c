@@ -2,6 +2,7 @@
 #include "warpgroup.h"
 #include "exec.h"
 #include "hazard.h"
+#include "race.h"
 #include <stdlib.h>
 
 #define POISON 0x7ff57ff5u /* a NaN in f32, f16 and bf16 */
@@ -160,17 +161,33 @@ static struct wg_op *join_op(struct warpgroup *g, struct warp *w, const struct i
   return op;
 }
 
+/* The operation is ordered behind what each of its warps knows when it issues it. */
+static void know(struct warp *w, struct wg_op *op) {
+  if (!w->race) return;
+  if (!op->clock) op->clock = calloc(1, sizeof *op->clock);
+  if (!op->clock) return;
+  ws_emu_race_open(w);
+  ws_emu_race_join(op->clock, &w->race->now);
+}
+static void forget(struct wg_op *op) {
+  ws_emu_race_snapshot_free(op->clock);
+  op->clock = NULL;
+}
+
 int ws_emu_wg_issue(struct warp *w, const struct inst *in, uint64_t a, uint64_t b, bool add,
-                    int (*run)(struct warpgroup *g, const struct wg_op *op)) {
+                    int (*run)(struct warpgroup *g, const struct wg_op *op), int (*touch)(struct warpgroup *g, const struct wg_op *op)) {
   struct warpgroup *g = group_of(w, in);
   if (!g || ws_emu_wg_enter(w, in) != EV_NEXT) return EV_FAULT;
   g->run = run;
   struct wg_op like = {.in = in, .a = a, .b = b, .group = w->wg_groups, .add = add};
-  const struct wg_op *op = join_op(g, w, in, &like);
+  struct wg_op *op = join_op(g, w, in, &like);
   if (!op) return EV_FAULT;
+  know(w, op);
   if (op->warps != WG_ALL) return EV_NEXT;
   w->stats.async++;
-  int ev = EV_NEXT;
+  int ev = op->clock ? touch(g, op) : EV_NEXT;
+  forget(op);
+  if (ev != EV_NEXT) return ev;
   if (schedule(g) == SCHED_EARLY)
     while (ev == EV_NEXT && g->first && g->first->warps == WG_ALL) ev = perform(g);
   else w->stats.delayed++;
@@ -184,6 +201,7 @@ int ws_emu_wg_wait(struct warp *w, const struct inst *in, uint32_t keep) {
   if (keep > w->wg_groups) return EV_NEXT;
   w->wg_before = w->wg_groups - keep;
   ws_emu_wg_leave(w, w->wg_before);
+  ws_emu_race_knows(w, BY_WGMMA, w->wg_before);
   if (perform_before(g, w->wg_before, &ev)) return ev;
   w->state = WARP_GROUP;
   w->waits = in;
@@ -205,6 +223,7 @@ void ws_emu_wg_free(struct cta *c) {
     struct warpgroup *g = &c->groups[i];
     for (struct wg_op *op = g->first, *next; op; op = next) {
       next = op->next;
+      forget(op);
       free(op);
     }
     for (struct wg_tile *t = g->tiles, *next; t; t = next) {

@@ -31,6 +31,7 @@ struct wg_op {
   uint32_t group;      /* committed together */
   uint32_t warps;      /* that have issued it, a bit each */
   bool add;            /* D is added */
+  struct vclock *clock; /* race.h: what its warps knew when they issued it; NULL once all have */
   struct wg_tile *tile;
 };
 struct warpgroup {
@@ -40,6 +41,7 @@ struct warpgroup {
   struct cta *cta;
   uint32_t index;
   int (*run)(struct warpgroup *g, const struct wg_op *op); /* EV_NEXT or EV_FAULT */
+  int (*touch)(struct warpgroup *g, const struct wg_op *op); /* the same: notes what it reads */
 };
 /* What an instruction says, decoded once into in->imm2. in->x: the slots of D, then of A. */
 enum { WG_A_REGISTERS = 1, WG_NEGATE_A = 2, WG_NEGATE_B = 4, WG_A_MN = 8, WG_B_MN = 16 /* M or N is the contiguous dimension */ };
@@ -57,9 +59,9 @@ static inline struct wg_form ws_emu_wg_form(const struct inst *in) {
   return f;
 }
 
-/* The executing warp issues an operation whose product `run` computes. */
+/* The executing warp issues an operation whose product `run` computes; `touch` is called when all warps have. */
 int ws_emu_wg_issue(struct warp *w, const struct inst *in, uint64_t a, uint64_t b, bool add,
-                    int (*run)(struct warpgroup *g, const struct wg_op *op));
+                    int (*run)(struct warpgroup *g, const struct wg_op *op), int (*touch)(struct warpgroup *g, const struct wg_op *op));
 int ws_emu_wg_wait(struct warp *w, const struct inst *in, uint32_t keep);
 void ws_emu_wg_turn(struct cluster *cl); /* the random schedule, between turns */
 void ws_emu_wg_free(struct cta *c);

@@ -128,6 +128,11 @@ static enum ws_status bind_shapes(struct arguments *a) {
     size_t x = m->multiples[i].dim, y = m->multiples[i].of;
     int64_t have = a->extent[x], of = a->extent[y];
     if (a->bound_by[x] == m->ntensors || a->bound_by[y] == m->ntensors) continue;
+    int64_t n = m->multiples[i].ratio;
+    if (n && (have % n || have / n != of))
+      return BAD(a, "%s (%lld, from tensor %s) must be %lld times %s (%lld, from tensor %s): the kernel was generated for that", m->dims[x],
+                 (long long)have, m->tensors[a->bound_by[x]].name, (long long)n, m->dims[y], (long long)of,
+                 m->tensors[a->bound_by[y]].name);
     if (of ? have % of : have)
       return BAD(a, "%s (%lld, from tensor %s) must be a multiple of %s (%lld, from tensor %s)", m->dims[x],
                  (long long)have, m->tensors[a->bound_by[x]].name, m->dims[y], (long long)of,

@@ -25,7 +25,7 @@ struct ws_rt_key {
   bool required, repeats;
   enum ws_status (*parse)(struct ws_rt_reader *r); /* takes r->c to the end of the value */
 };
-enum { WS_RT_KEYS = 20 };
+enum { WS_RT_KEYS = 21 };
 extern const struct ws_rt_key ws_rt_keys[WS_RT_KEYS];
 
 /* ---- manifest_values.c, for manifest_map.c ---- */

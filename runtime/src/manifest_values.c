@@ -132,7 +132,7 @@ static enum ws_status registers_value(struct ws_rt_reader *r) { return bounded(r
 
 /* A feature that a loader has to have to launch this kernel at all. */
 static enum ws_status require_value(struct ws_rt_reader *r) {
-  static const char *const known[] = {"map", "cluster", "persistent"}; /* the keys that version 1 began without */
+  static const char *const known[] = {"map", "cluster", "persistent", "ratio"}; /* the keys that version 1 began without */
   const char *s = "";
   if (name_value(r, &s)) return WS_ERR_MANIFEST;
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -251,17 +251,27 @@ static enum ws_status scalar_value(struct ws_rt_reader *r) {
 static enum ws_status multiple_value(struct ws_rt_reader *r) {
   struct ws_manifest *m = r->m;
   if (m->nmultiples == WS_RT_MAX_MULTIPLES)
-    return ws_rt_bad_line(r, "more than %d 'multiple' lines", WS_RT_MAX_MULTIPLES);
+    return ws_rt_bad_line(r, "more than %d 'multiple' and 'ratio' lines", WS_RT_MAX_MULTIPLES);
   size_t which[2];
   for (int i = 0; i < 2; i++) {
     const char *s;
     size_t n;
-    if (!ws_rt_take_name(&r->c, &s, &n)) return ws_rt_bad_line(r, "multiple: expected the names of two dims");
+    if (!ws_rt_take_name(&r->c, &s, &n)) return ws_rt_bad_line(r, "%s: expected the names of two dims", r->key);
     if (!find_dim(m, s, n, &which[i]))
-      return ws_rt_bad_line(r, "multiple: no tensor above has a dim '%.*s'", ws_rt_shown(n), s);
+      return ws_rt_bad_line(r, "%s: no tensor above has a dim '%.*s'", r->key, ws_rt_shown(n), s);
   }
   m->multiples[m->nmultiples].dim = which[0];
+  m->multiples[m->nmultiples].ratio = 0;
   m->multiples[m->nmultiples++].of = which[1];
+  return WS_OK;
+}
+
+/* DIM OF N: the first is N times the second */
+static enum ws_status ratio_value(struct ws_rt_reader *r) {
+  int64_t n;
+  if (multiple_value(r)) return WS_ERR_MANIFEST;
+  if (!ws_rt_take_integer(&r->c, &n) || n < 1) return ws_rt_bad_line(r, "ratio: expected a number > 0 behind the two dims");
+  r->m->multiples[r->m->nmultiples - 1].ratio = n;
   return WS_OK;
 }
 
@@ -408,4 +418,5 @@ const struct ws_rt_key ws_rt_keys[WS_RT_KEYS] = {
     {"lse_base", false, false, lse_base_value}, {"checked", false, false, checked_value},
     {"require", false, true, require_value},    {"map", false, true, ws_rt_map_value},
     {"cluster", false, false, cluster_value},   {"persistent", false, false, take_persistent},
+    {"ratio", false, true, ratio_value},
 };

@@ -99,6 +99,7 @@ struct ws_manifest {
   size_t nfactors;
   struct {
     size_t dim, of;
+    int64_t ratio; /* dim = ratio * of; 0 = any multiple */
   } multiples[WS_RT_MAX_MULTIPLES];
   size_t nmultiples;
   struct {

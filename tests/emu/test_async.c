@@ -49,6 +49,7 @@ static void test_wait_group_counts(void **state) {
   for (int i = 0; i < 1024; i++) in[i] = (uint32_t)rng_next(&r);
   static const char body[] = "cp.async.ca.shared.global [a], [i], 4; cp.async.commit_group; cp.async.ca.shared.global [a+4], [i+4], 4; cp.async.commit_group; cp.async.ca.shared.global [a+8], [i+8], 4; cp.async.commit_group;"
                              "cp.async.ca.shared.global [a+12], [i+12], 4; cp.async.wait_group 1; ld.shared.v4.b32 {v0, v1, v2, v3}, [a]; st.global.v4.b32 [o], {v0, v1, v2, v3};";
+  assert_int_equal(wsemuSetOption("race", "off"), 0); /* it reads what is not there yet */
   run(body, "early", in, out);
   assert_memory_equal(out, in, 64 * 16);
   run(body, "late", in, out);
@@ -68,6 +69,7 @@ static void test_wait_group_counts(void **state) {
     early += out[2] == in[2];
     late += out[2] == 0x7ff57ff5;
   }
+  assert_int_equal(wsemuSetOption("race", "on"), 0);
   assert_int_equal(early + late, 40);
   assert_true(early > 8 && late > 8);
 }
@@ -91,8 +93,10 @@ static void test_groups_per_thread(void **state) {
   uint32_t in[256 * 4], out[256];
   (void)state;
   for (int i = 0; i < 1024; i++) in[i] = (uint32_t)rng_next(&r);
+  assert_int_equal(wsemuSetOption("race", "off"), 0);
   run("setp.lt.u32 p, t, 20; cp.async.ca.shared.global [a], [i], 4; cp.async.commit_group; @p cp.async.ca.shared.global [a+4], [i+4], 4; @p cp.async.commit_group; @!p st.shared.b32 [a+4], 9; cp.async.ca.shared.global [a+8], [i+8], 4; cp.async.commit_group;"
       "st.shared.b32 [a+12], 0; cp.async.wait_group 2; ld.shared.v4.b32 {v0, v1, v2, v3}, [a]; st.global.v4.b32 [o], {v0, v1, v2, v3};", "late", in, out);
+  assert_int_equal(wsemuSetOption("race", "on"), 0);
   for (int i = 0; i < 64; i++) {
     uint32_t poison = 0x7ff57ff5;
     assert_int_equal(out[4 * i], i < 20 ? in[4 * i] : poison);

@@ -108,6 +108,7 @@ static void test_missing_wait(void **state) {
   char body[2048];
   (void)state;
   snprintf(body, sizeof body, "%sW: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 e, [s], 0; @!e bra W;\n" SYNC, start);
+  assert_int_equal(wsemuSetOption("race", "off"), 0);
   CHECK(run(FOUR, body, "early", THREADS, out));
   assert_int_equal(out[0], 7);
   wsemuResetStats();
@@ -120,6 +121,7 @@ static void test_missing_wait(void **state) {
   CHECK(run(FOUR, start, "early", THREADS, out));
   assert_int_not_equal(run(FOUR, start, "late", THREADS, out), WS_CUDA_SUCCESS);
   assert_non_null(strstr(emu_message(), "which has ended"));
+  assert_int_equal(wsemuSetOption("race", "on"), 0);
 }
 
 /* Every red.async operation on two words of the next CTA, whose first is 5 and whose second -6, by thread 0 alone. */

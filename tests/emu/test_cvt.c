@@ -92,10 +92,67 @@ WANT(e4m3_h, to_fp8(h_value(a >> 16 & 0xffff), e4m3, 0x7e) << 8 | to_fp8(h_value
 static uint64_t h_of_e4m3(uint64_t c) { return (c & 0x7f) == 0x7f ? 0x7fff : code_h(e4m3((unsigned)c & 0x7f)) | (c & 0x80) << 8; }
 static uint64_t h_of_e5m2(uint64_t c) { return (c & 0x7f) > 0x7c ? 0x7fff : (c & 0xff) << 8; }
 WANT(h_e4m3, h_of_e4m3(a & 0xff) | h_of_e4m3(a >> 8 & 0xff) << 16) WANT(h_e5m2, h_of_e5m2(a & 0xff) | h_of_e5m2(a >> 8 & 0xff) << 16)
+/* ---- 6 and 4 bits, ue8m0, stochastic rounding ---- */
+#define BA ((long double)as_f32((a & 0xffff) << 16))
+#define BA1 ((long double)as_f32(a & 0xffff0000))
+static long double e2m1(unsigned c) { static const long double v[8] = {0, 0.5L, 1, 1.5L, 2, 3, 4, 6}; return v[c & 7]; }
+static long double e2m3(unsigned c) { int e = c >> 3 & 3; return e ? ldexpl(8 + (c & 7), e - 4) : ldexpl(c & 7, -3); }
+static long double e3m2(unsigned c) { int e = c >> 2 & 7; return e ? ldexpl(4 + (c & 3), e - 5) : ldexpl(c & 3, -4); }
+struct small { long double (*value)(unsigned); unsigned max, sign, nan; };
+static const struct small s_e2m1 = {e2m1, 7, 8, 7}, s_e2m3 = {e2m3, 31, 32, 31}, s_e3m2 = {e3m2, 31, 32, 31}, s_e4m3 = {e4m3, 0x7e, 0x80, 0x7f}, s_e5m2 = {e5m2, 0x7b, 0x80, 0x7f};
+static uint64_t to_small(long double v, const struct small *s) {
+  if (v != v) return s->nan;
+  uint64_t r = to_fp8(v, s->value, s->max);
+  return (r & 0x7f) | (r & 0x80 ? s->sign : 0);
+}
+/* between the codes below and above: up when the random bits carry */
+static uint64_t stochastic_small(long double v, const struct small *s, int n, uint64_t random) {
+  if (v != v) return s->nan;
+  unsigned c = 0, sign = signbit(v) ? s->sign : 0;
+  long double x = fminl(fabsl(v), s->value(s->max));
+  while (c < s->max && s->value(c + 1) <= x) c++;
+  if (c < s->max && floorl((x - s->value(c)) / (s->value(c + 1) - s->value(c)) * ldexpl(1, n)) + random >= ldexpl(1, n)) c++;
+  return sign | c;
+}
+static uint64_t relu_small(uint64_t c, const struct small *s) { return c & s->sign && c != s->nan ? 0 : c; }
+WANT(e2m1_f, to_small(FA, &s_e2m1) << 4 | to_small(FB, &s_e2m1)) WANT(e2m3_f, to_small(FA, &s_e2m3) << 8 | to_small(FB, &s_e2m3)) WANT(e3m2_f, to_small(FA, &s_e3m2) << 8 | to_small(FB, &s_e3m2))
+WANT(e3m2_f_relu, relu_small(to_small(FA, &s_e3m2), &s_e3m2) << 8 | relu_small(to_small(FB, &s_e3m2), &s_e3m2))
+WANT(e2m1_h, to_small(h_value(a >> 16 & 0xffff), &s_e2m1) << 4 | to_small(h_value(a & 0xffff), &s_e2m1)) WANT(e2m3_b, to_small(BA1, &s_e2m3) << 8 | to_small(BA, &s_e2m3)) WANT(e4m3_b, to_small(BA1, &s_e4m3) << 8 | to_small(BA, &s_e4m3))
+static uint64_t h_of_small(uint64_t c, const struct small *s) { return code_h(s->value((unsigned)c & (s->sign - 1))) | (c & s->sign ? 0x8000 : 0); }
+WANT(h_e2m1, h_of_small(a & 15, &s_e2m1) | h_of_small(a >> 4 & 15, &s_e2m1) << 16) WANT(h_e2m3, h_of_small(a & 63, &s_e2m3) | h_of_small(a >> 8 & 63, &s_e2m3) << 16) WANT(h_e3m2, h_of_small(a & 63, &s_e3m2) | h_of_small(a >> 8 & 63, &s_e3m2) << 16)
+static uint64_t ue8m0(long double v, bool up, bool finite) { /* the exponents, one after the other */
+  long double x = fabsl(v);
+  int c = 0;
+  if (v != v) return 0xff;
+  while (c < 255 && (up ? ldexpl(1, c - 127) < x : ldexpl(1, c - 126) <= x)) c++;
+  return c == 255 && finite ? 254 : (uint64_t)c;
+}
+WANT(ue8m0_rz, ue8m0(FA, 0, 1) << 8 | ue8m0(FB, 0, 1)) WANT(ue8m0_rp, ue8m0(FA, 1, 1) << 8 | ue8m0(FB, 1, 1)) WANT(ue8m0_inf, ue8m0(FA, 1, 0) << 8 | ue8m0(FB, 1, 0)) WANT(ue8m0_b, ue8m0(BA1, 0, 1) << 8 | ue8m0(BA, 0, 1))
+static uint64_t b_of_ue8m0(uint64_t c) { return c == 255 ? 0x7fff : of_f32((float)ldexpl(1, (int)c - 127)) >> 16; }
+WANT(b_ue8m0, b_of_ue8m0(a & 0xff) | b_of_ue8m0(a >> 8 & 0xff) << 16)
+static uint64_t stochastic(long double v, int p, int least, int n, uint64_t random, long double most, uint64_t (*code)(long double), bool finite) {
+  if (v != v) return 0x7fff;
+  long double x = fabsl(v), down = round_bits(x, p, least, 'm');
+  if (isinf(v) || down > most) return (finite ? code(most) : code((long double)INFINITY)) | (signbit(v) ? 0x8000 : 0);
+  int e = x > 0 ? ilogbl(x) : least;
+  long double step = ldexpl(1, (e < least ? least : e) - p + 1);
+  if (floorl((x - down) / step * ldexpl(1, n)) + random >= ldexpl(1, n)) down += step;
+  if (down > most) down = finite ? most : (long double)INFINITY;
+  return code(down) | (signbit(v) ? 0x8000 : 0);
+}
+WANT(h2_rs, stochastic(FA, 11, -14, 13, c >> 16 & 0x1fff, 65504, code_h, 0) << 16 | stochastic(FB, 11, -14, 13, c & 0x1fff, 65504, code_h, 0))
+WANT(b2_rs, stochastic(FA, 8, -126, 16, c >> 16 & 0xffff, 0x1.fep127L, code_b, 1) << 16 | stochastic(FB, 8, -126, 16, c & 0xffff, 0x1.fep127L, code_b, 1))
+static uint64_t four(uint64_t a, uint64_t b, uint64_t c, const struct small *s) {
+  uint64_t hi = c >> 16 & 0xffff, lo = c & 0xffff;
+  return stochastic_small(FA, s, 16, hi) << 24 | stochastic_small(FB, s, 16, hi) << 16 | stochastic_small(FB, s, 16, lo) << 8 | stochastic_small(FA, s, 16, lo);
+}
+WANT(e4m3x4, four(a, b, c, &s_e4m3)) WANT(e5m2x4, four(a, b, c, &s_e5m2)) WANT(e2m3x4, four(a, b, c, &s_e2m3)) WANT(e3m2x4, four(a, b, c, &s_e3m2))
+WANT(e2m1x4, stochastic_small(FA, &s_e2m1, 8, c >> 24 & 255) << 12 | stochastic_small(FB, &s_e2m1, 8, c >> 8 & 255) << 8 | stochastic_small(FB, &s_e2m1, 8, c >> 16 & 255) << 4 | stochastic_small(FA, &s_e2m1, 8, c & 255))
 WANT(swap64, (a << 32) | (a >> 32)) WANT(halves, ((a & 0xffff) << 16) | ((a >> 16) & 0xffff)) WANT(bytes, (a & 0xff) << 24 | (a >> 8 & 0xff) << 16 | (a >> 16 & 0xff) << 8 | (a >> 24 & 0xff))
 
 #define V(text, types, fn) {"Data Movement and Conversion Instructions: cvt", text, types, fn, EXACT, NULL}
 #define V9(text, types, fn) {"Data Movement and Conversion Instructions: cvt", text, types, fn, EXACT, SM90}
+#define V10(text, types, fn) {"Data Movement and Conversion Instructions: cvt", text, types, fn, EXACT, ".version 9.1\n.target sm_100a\n"}
 #define N(text, types, fn) {"Data Movement and Conversion Instructions: cvt", text, types, fn, ANY_NAN, NULL}
 static const struct isa_case cases[] = {
     V("cvt.rn.f16.f32 %d, %a;", "f16 f32", h_f), V("cvt.rz.f16.f32 %d, %a;", "f16 f32", h_f_rz), V("cvt.rn.bf16.f32 %d, %a;", "bf16 f32", b_f), V("cvt.rz.bf16.f32 %d, %a;", "bf16 f32", b_f_rz),
@@ -111,6 +168,14 @@ static const struct isa_case cases[] = {
     V("cvt.sat.s8.s32 %d, %a;", "s32 s32", s8_sat), V("cvt.sat.u8.s32 %d, %a;", "u32 s32", u8_sat), V("cvt.sat.u16.u32 %d, %a;", "u16 u32", u16_sat), V("cvt.sat.s32.s64 %d, %a;", "s32 s64", s32_sat64),
     V("cvt.sat.u32.s32 %d, %a;", "u32 s32", u32_sat_s32), N("cvt.rna.tf32.f32 %d, %a;", "b32 f32", tf32), V9("cvt.rn.satfinite.e4m3x2.f32 %d, %a, %b;", "b16 f32 f32", e4m3_f),
     V9("cvt.rn.satfinite.e5m2x2.f32 %d, %a, %b;", "b16 f32 f32", e5m2_f), V9("cvt.rn.satfinite.e4m3x2.f16x2 %d, %a;", "b16 f16x2", e4m3_h), V9("cvt.rn.f16x2.e4m3x2 %d, %a;", "b32 b16", h_e4m3),
+    V10("cvt.rn.satfinite.e2m1x2.f32 %d, %a, %b;", "b8 f32 f32", e2m1_f), V10("cvt.rn.satfinite.e2m3x2.f32 %d, %a, %b;", "b16 f32 f32", e2m3_f), V10("cvt.rn.satfinite.e3m2x2.f32 %d, %a, %b;", "b16 f32 f32", e3m2_f),
+    V10("cvt.rn.satfinite.relu.e3m2x2.f32 %d, %a, %b;", "b16 f32 f32", e3m2_f_relu), V10("cvt.rn.satfinite.e2m1x2.f16x2 %d, %a;", "b8 f16x2", e2m1_h), V10("cvt.rn.satfinite.e2m3x2.bf16x2 %d, %a;", "b16 bf16x2", e2m3_b),
+    V10("cvt.rn.satfinite.e4m3x2.bf16x2 %d, %a;", "b16 bf16x2", e4m3_b), V10("cvt.rn.f16x2.e2m1x2 %d, %a;", "b32 b8", h_e2m1), V10("cvt.rn.f16x2.e2m3x2 %d, %a;", "b32 b16", h_e2m3), V10("cvt.rn.f16x2.e3m2x2 %d, %a;", "b32 b16", h_e3m2),
+    V10("cvt.rz.satfinite.ue8m0x2.f32 %d, %a, %b;", "b16 f32 f32", ue8m0_rz), V10("cvt.rp.satfinite.ue8m0x2.f32 %d, %a, %b;", "b16 f32 f32", ue8m0_rp), V10("cvt.rp.ue8m0x2.f32 %d, %a, %b;", "b16 f32 f32", ue8m0_inf),
+    V10("cvt.rz.satfinite.ue8m0x2.bf16x2 %d, %a;", "b16 bf16x2", ue8m0_b), V10("cvt.rn.bf16x2.ue8m0x2 %d, %a;", "b32 b16", b_ue8m0), V10("cvt.rs.f16x2.f32 %d, %a, %b, %c;", "b32 f32 f32 b32", h2_rs),
+    V10("cvt.rs.satfinite.bf16x2.f32 %d, %a, %b, %c;", "b32 f32 f32 b32", b2_rs), V10("cvt.rs.satfinite.e4m3x4.f32 %d, {%a, %b, %b, %a}, %c;", "b32 f32 f32 b32", e4m3x4),
+    V10("cvt.rs.satfinite.e5m2x4.f32 %d, {%a, %b, %b, %a}, %c;", "b32 f32 f32 b32", e5m2x4), V10("cvt.rs.satfinite.e2m3x4.f32 %d, {%a, %b, %b, %a}, %c;", "b32 f32 f32 b32", e2m3x4),
+    V10("cvt.rs.satfinite.e3m2x4.f32 %d, {%a, %b, %b, %a}, %c;", "b32 f32 f32 b32", e3m2x4), V10("cvt.rs.satfinite.e2m1x4.f32 %d, {%a, %b, %b, %a}, %c;", "b16 f32 f32 b32", e2m1x4),
     {"Data Movement and Conversion Instructions: cvt", "cvt.rn.f16x2.e5m2x2 %d, %a;", "b32 b16", h_e5m2, EXACT, SM90},
     {"Data Movement and Conversion Instructions: mov", "mov.b64 {t, u}, %a; mov.b64 %d, {u, t};", "b64 b64", swap64, EXACT, NULL},
     {"Data Movement and Conversion Instructions: mov", "mov.b32 {h, g}, %a; mov.b32 %d, {g, h};", "b32 b32", halves, EXACT, NULL},

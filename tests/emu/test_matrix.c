@@ -245,6 +245,74 @@ static void test_stmatrix_movmatrix(void **state) {
     }
 }
 
+/* 8 bits a matrix element, of 8, 6 or 4 bits in memory: rows of 16 bytes, scattered. The packed code of element i lies at bit i * bits. */
+static uint32_t code_at(const uint8_t row[16], int i, int bits) {
+  uint32_t c = 0;
+  for (int b = 0; b < bits; b++) c |= (uint32_t)(row[(i * bits + b) / 8] >> (i * bits + b) % 8 & 1) << b;
+  return c;
+}
+static void check_ldmatrix8(const char *form, int regs, bool wide, int bits, struct rng *r) {
+  uint8_t rows[32][16];
+  uint32_t out[32][4], place[32];
+  char text[4096];
+  static const char *const names[] = {"", "{d0}", "{d0, d1}", "", "{d0, d1, d2, d3}"};
+  for (uint32_t i = 0; i < 32; i++) place[i] = (i * 13 + 5) % 32;
+  for (int i = 0; i < 32; i++)
+    for (int j = 0; j < 16; j++) rows[i][j] = (uint8_t)rng_next(r);
+  snprintf(text, sizeof text, ".version 8.6\n.target sm_100a\n.address_size 64\n.shared .align 16 .b8 s[512];\n.visible .entry k(.param .u64 rows, .param .u64 place, .param .u64 out)\n{\n.reg .b64 a, b, o, x;\n.reg .b32 t, q, d<4>, v<4>;\n"
+      "ld.param.u64 a, [rows];\nld.param.u64 b, [place];\nld.param.u64 o, [out];\nmov.u32 t, %%laneid;\nmul.wide.u32 x, t, 16;\nadd.u64 a, a, x;\nadd.u64 o, o, x;\nmul.wide.u32 x, t, 4;\nadd.u64 b, b, x;\n"
+      "ld.global.v4.b32 {v0, v1, v2, v3}, [a];\nld.global.b32 q, [b];\nmov.u32 t, s;\nmad.lo.u32 q, q, 16, t;\nst.shared.v4.b32 [q], {v0, v1, v2, v3};\nbar.warp.sync -1;\n"
+      "mov.b32 d0, 0; mov.b32 d1, 0; mov.b32 d2, 0; mov.b32 d3, 0;\nldmatrix.sync.aligned.%s %s, [q];\nst.global.v4.b32 [o], {d0, d1, d2, d3};\nret;\n}\n", form, names[regs]);
+  ws_cu_deviceptr p[3] = {emu_buffer(rows, sizeof rows), emu_buffer(place, sizeof place), emu_buffer(NULL, sizeof out)};
+  CHECK(emu_run_text(text, 32, 0, p, 3));
+  emu_fetch(out, p[2], sizeof out);
+  CHECK(cuMemFree_v2(p[0]));
+  CHECK(cuMemFree_v2(p[1]));
+  for (int lane = 0; lane < 32; lane++)
+    for (int m = 0; m < regs; m++)
+      for (int e = 0; e < 4; e++) {
+        int g = lane / 4, t = lane % 4;
+        int row = wide ? 16 * (m / 2) + 4 * t + e : 8 * m + g, col = wide ? g + 8 * (m % 2) : 4 * t + e;
+        assert_int_equal(out[lane][m] >> 8 * e & 0xff, code_at(rows[row], col, bits));
+      }
+}
+static void test_ldmatrix8(void **state) {
+  static const struct { const char *form; int regs; bool wide; int bits; } forms[] = {
+      {"m16n16.x1.trans.shared.b8", 2, 1, 8}, {"m16n16.x2.trans.shared::cta.b8", 4, 1, 8}, {"m16n16.x1.trans.shared.b8x16.b6x16_p32", 2, 1, 6}, {"m16n16.x2.trans.shared.b8x16.b6x16_p32", 4, 1, 6},
+      {"m16n16.x1.trans.shared.b8x16.b4x16_p64", 2, 1, 4}, {"m16n16.x2.trans.shared.b8x16.b4x16_p64", 4, 1, 4}, {"m8n16.x1.shared.b8x16.b6x16_p32", 1, 0, 6}, {"m8n16.x2.shared.b8x16.b6x16_p32", 2, 0, 6},
+      {"m8n16.x4.shared.b8x16.b6x16_p32", 4, 0, 6}, {"m8n16.x1.shared.b8x16.b4x16_p64", 1, 0, 4}, {"m8n16.x2.shared.b8x16.b4x16_p64", 2, 0, 4}, {"m8n16.x4.shared.b8x16.b4x16_p64", 4, 0, 4}};
+  struct rng r = {43};
+  (void)state;
+  for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) check_ldmatrix8(forms[i].form, forms[i].regs, forms[i].wide, forms[i].bits, &r);
+}
+/* Fragments of C, narrowed to 8 bits, to the rows of the transposed matrix. */
+static void test_stmatrix8(void **state) {
+  struct rng r = {47};
+  static const char *const names[] = {"", "{v0}", "{v0, v1}", "", "{v0, v1, v2, v3}"};
+  (void)state;
+  for (int n = 1; n <= 4; n *= 2) {
+    uint32_t in[32][4];
+    uint8_t out[32][16];
+    char text[2048];
+    for (int i = 0; i < 32; i++)
+      for (int j = 0; j < 4; j++) in[i][j] = (uint32_t)rng_next(&r);
+    snprintf(text, sizeof text, ".version 8.6\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 in, .param .u64 out)\n{\n.shared .align 16 .b8 s[512];\n.reg .b64 i, o, x;\n.reg .b32 t, q, v<4>;\n"
+        "ld.param.u64 i, [in];\nld.param.u64 o, [out];\nmov.u32 t, %%laneid;\nmul.wide.u32 x, t, 16;\nadd.u64 i, i, x;\nadd.u64 o, o, x;\nld.global.v4.b32 {v0, v1, v2, v3}, [i];\nmov.u32 q, s;\nmad.lo.u32 q, t, 16, q;\n"
+        "stmatrix.sync.aligned.m16n8.x%d.trans.shared::cta.b8 [q], %s;\nbar.warp.sync -1;\nld.shared.v4.b32 {v0, v1, v2, v3}, [q];\nst.global.v4.b32 [o], {v0, v1, v2, v3};\nret;\n}\n", n, names[n]);
+    ws_cu_deviceptr p[2] = {emu_buffer(in, sizeof in), emu_buffer(NULL, sizeof out)};
+    CHECK(emu_run_text(text, 32, 0, p, 2));
+    emu_fetch(out, p[1], sizeof out);
+    CHECK(cuMemFree_v2(p[0]));
+    for (int m = 0; m < n; m++)
+      for (int lane = 0; lane < 32; lane++)
+        for (int i = 0; i < 4; i++) {
+          int row, col;
+          at_c(lane, i, &row, &col);
+          assert_int_equal(out[8 * m + col][row], in[lane][m] >> 8 * i & 0xff);
+        }
+  }
+}
+
 /* NaN and infinity go through, subnormal inputs count. */
 static void test_mma_specials(void **state) {
   struct shape s = shapes[0];
@@ -272,6 +340,6 @@ static void test_mma_specials(void **state) {
 static int setup(void **state) { (void)state; emu_open(); return 0; }
 static int teardown(void **state) { (void)state; emu_close(); return 0; }
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_mma), cmocka_unit_test(test_mma_specials), cmocka_unit_test(test_mma_hardware), cmocka_unit_test(test_ldmatrix), cmocka_unit_test(test_stmatrix_movmatrix)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_mma), cmocka_unit_test(test_mma_specials), cmocka_unit_test(test_mma_hardware), cmocka_unit_test(test_ldmatrix), cmocka_unit_test(test_stmatrix_movmatrix), cmocka_unit_test(test_ldmatrix8), cmocka_unit_test(test_stmatrix8)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

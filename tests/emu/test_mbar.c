@@ -62,7 +62,7 @@ static void test_parity(void **state) {
 static void test_transactions(void **state) {
   (void)state;
   expect(INIT(1) "setp.eq.u32 p, t, 64; mov.u32 v, 7; @q st.shared.u32 [s+16], 0; bar.sync 0; @q mbarrier.arrive.expect_tx.shared::cta.b64 _, [s], 48; bar.sync 0;\n"
-         "@p mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [s], 32; @p st.shared.u32 [s+16], v; @p mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [s], 16;\n"
+         "@p mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [s], 32; @p st.shared.u32 [s+16], v; fence.acq_rel.cta; @p mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [s], 16;\n"
          WAIT(0) "ld.shared.u32 v, [s+16]; st.global.u32 [o], v;", seven);
   expect(INIT(1) "setp.eq.u32 p, t, 64; mov.u32 v, 7; @p st.shared.u32 [s+16], v; @p mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [s], 32; bar.sync 0;\n"
          "@q mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [s], 32; @q mbarrier.arrive.shared::cta.b64 _, [s];" WAIT(0) "ld.shared.u32 v, [s+16]; st.global.u32 [o], v;", seven);
@@ -72,7 +72,7 @@ static void test_transactions(void **state) {
 static void test_drop(void **state) {
   (void)state;
   expect(INIT(128) "setp.lt.u32 p, t, 64; @p mbarrier.arrive_drop.shared::cta.b64 _, [s]; @!p mbarrier.arrive.shared::cta.b64 _, [s];" WAIT(0)
-         "bar.sync 0; setp.ge.u32 p, t, 64; mov.u32 v, 7; @p st.shared.u32 [s+16], v; @p mbarrier.arrive.shared::cta.b64 _, [s];" WAIT(1) "ld.shared.u32 v, [s+16]; st.global.u32 [o], v;", seven);
+         "bar.sync 0; setp.ge.u32 p, t, 96; mov.u32 v, 7; @p st.shared.u32 [s+16], v; setp.ge.u32 p, t, 64; @p mbarrier.arrive.shared::cta.b64 _, [s];" WAIT(1) "ld.shared.u32 v, [s+16]; st.global.u32 [o], v;", seven);
 }
 
 /* The other forms of arrive_drop: 130 expected, one dropped without completing, one with bytes; then the rest. */

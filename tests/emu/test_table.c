@@ -50,6 +50,27 @@ static void test_refusals(void **state) {
   }
 }
 
+/* The assembler's order of modifiers is free, but for types, state spaces and the words of the mnemonic. */
+static void test_order(void **state) {
+  static const struct { const char *name, *key; } good[] = {
+      {"cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.cta_group::2.multicast::cluster",
+       "cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster.cta_group::2"},
+      {"cp.async.bulk.tensor.2d.cta_group::1.shared::cluster.global.mbarrier::complete_tx::bytes",
+       "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.cta_group::1"},
+      {"tcgen05.commit.mbarrier::arrive::one.cta_group::1.shared::cluster.b64", "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64"},
+      {"ld.v4.global.u32", "ld.global.v4.u32"}};
+  static const char *const bad[] = {"cp.bulk.async.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes", "cp.async.bulk.global.shared::cluster.mbarrier::complete_tx::bytes",
+                                    "ld.v4.global.u32.u32", "mma.sync.aligned.m16n8k16.col.row.f32.f16.f16.f32", "cvt.f32.rn.f16.f16"};
+  struct isa_use u;
+  char why[64];
+  (void)state;
+  for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+    if (!ws_emu_isa_match(good[i].name, &u, why, sizeof why)) fail_msg("%s: %s", good[i].name, why);
+    assert_string_equal(u.key, good[i].key);
+  }
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_false(ws_emu_isa_match(bad[i], &u, why, sizeof why));
+}
+
 static void test_list(void **state) {
   size_t n = ws_emu_isa_list(NULL, 0), lines = 0;
   char *text = malloc(n + 1), small[10];
@@ -65,6 +86,6 @@ static void test_list(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_refusals), cmocka_unit_test(test_list)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_refusals), cmocka_unit_test(test_order), cmocka_unit_test(test_list)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -139,6 +139,7 @@ static void test_specials(void **state) {
              "mov.f32 e0, d0;\nmov.f32 e1, d0;\nmov.f32 e2, d0;\nmov.f32 e3, d0;\nmov.f32 f, d0;\n"
 #define FILL "L: st.shared.b32 [n], v;\nadd.u32 n, n, 512;\nsetp.lt.u32 p, n, 5120;\n@p bra L;\n"
 #define READY FILL "fence.proxy.async.shared::cta;\nbar.sync 0;\n"
+#define READY_256 "setp.ge.u32 p, t, 128;\n@p bra F;\n" FILL "F: fence.proxy.async.shared::cta;\nbar.sync 0;\n"
 #define FENCE "wgmma.fence.sync.aligned;\n"
 #define SS(d, add) "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {" #d "0, " #d "1, " #d "2, " #d "3}, a, b, " #add ", 1, 1, 0, 0;\n"
 #define RS(d, add) "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {" #d "0, " #d "1, " #d "2, " #d "3}, {r0, r1, r2, r3}, b, " #add ", 1, 1, 0;\n"
@@ -182,8 +183,8 @@ static void test_groups(void **state) {
   expect(READY FENCE SS(d, 0) COMMIT SS(e, 0) SS(e, 1) COMMIT GROUPS_LEFT(0) OUT(e), 32, 128);
   expect(READY FENCE SS(d, 0) SS(e, 0) COMMIT GROUPS_LEFT(0) FENCE RS(d, 1) SS(e, 1) COMMIT GROUPS_LEFT(0) "add.f32 d3, d3, e3;\n" OUT(d), 64, 128);
   expect(READY FENCE SS(d, 0) COMMIT SS(d, 1) COMMIT GROUPS_LEFT(0) FENCE SS(d, 1) COMMIT GROUPS_LEFT(0) OUT(d), 48, 128);
-  expect(READY FENCE SS(d, 0) COMMIT GROUPS_LEFT(0) OUT(d), 16, 256); /* two warpgroups */
-  expect("setp.ge.u32 q, t, 128;\n" READY "@q bra SECOND;\n" FENCE SS(d, 0) COMMIT GROUPS_LEFT(0) "bra.uni END;\nSECOND:\n" FENCE SS(d, 0) SS(d, 0) COMMIT GROUPS_LEFT(0) "END:\n" OUT(d), 16, 256);
+  expect(READY_256 FENCE SS(d, 0) COMMIT GROUPS_LEFT(0) OUT(d), 16, 256); /* two warpgroups */
+  expect("setp.ge.u32 q, t, 128;\n" READY_256 "@q bra SECOND;\n" FENCE SS(d, 0) COMMIT GROUPS_LEFT(0) "bra.uni END;\nSECOND:\n" FENCE SS(d, 0) SS(d, 0) COMMIT GROUPS_LEFT(0) "END:\n" OUT(d), 16, 256);
 }
 
 /* The late schedule reads shared memory and A's registers when a wait covers the operation. */
@@ -191,9 +192,11 @@ static void test_late_operands(void **state) {
   static const char smem[] = READY FENCE SS(d, 0) COMMIT "bar.sync 0;\nmov.b32 v, 0x40004000;\nsub.u32 n, n, 4096;\n" "M: st.shared.b32 [n], v;\nadd.u32 n, n, 512;\nsetp.lt.u32 p, n, 5120;\n@p bra M;\nfence.proxy.async;\nbar.sync 0;\n" GROUPS_LEFT(0) OUT(d);
   float got[256];
   (void)state;
+  assert_int_equal(wsemuSetOption("race", "off"), 0); /* its operands are overwritten under it */
   CHECK(run_text(smem, "early", 128, got));
   assert_true(got[5] == 16);
   CHECK(run_text(smem, "late", 128, got));
+  assert_int_equal(wsemuSetOption("race", "on"), 0);
   assert_true(got[5] == 64);
   struct wsemu_stats s = {.size = sizeof s};
   wsemuResetStats();

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-static const char *const rest_on_a1[] = {"fa4_forward", "fa4_forward_2cta", "fa4_backward", "fa4_backward_2cta", "hd256_forward_2cta"};
+static const char *const rest_on_a1[] = {"fa4_forward", "fa4_forward_2cta", "fa4_forward_d192", "fa4_forward_d256", "fa4_backward", "fa4_backward_2cta"};
 
 static bool listed(const char *name) {
   for (size_t i = 0; i < sizeof rest_on_a1 / sizeof *rest_on_a1; i++)
