@@ -112,6 +112,16 @@ bool ws_lower_has_target(const struct ws_schedule *s) { return s->arch == 80 || 
 /* The PTX ISA version that has the target (PTX ISA, "Release Notes"). */
 static int lowest_version(const struct ws_schedule *s) { return s->arch == 80 ? 70 : s->arch == 90 ? 80 : s->arch == 100 ? 86 : 88; }
 
+/* The barrier behind all programs. */
+static void all_done(struct lower *l) {
+  bool tmem = l->s->tmem_cols > 0;
+  if (!tmem && !l->s->pair) return;
+  ws_lower_comment(l, l->s->pair ? "neither CTA leaves while the other can reach its shared memory" : "nobody uses tensor memory any more");
+  if (tmem) WS_OP0(&l->px, "tcgen05_before");
+  WS_OP0(&l->px, l->s->pair ? "sync_cluster" : "sync_cta");
+  if (tmem) WS_OP0(&l->px, "tcgen05_after");
+}
+
 /* Everything between the braces of the entry. */
 static void entry(struct lower *l, const struct ws_params *params, const char *programs) {
   load_params(l, params);
@@ -122,10 +132,7 @@ static void entry(struct lower *l, const struct ws_params *params, const char *p
     WS_OP0(&l->px, "cta_warp");
   }
   ws_ptx_aligned(&l->px, programs);
-  if (l->s->pair) {
-    ws_lower_comment(l, "neither CTA leaves while the other can reach its shared memory");
-    WS_OP0(&l->px, "sync_cluster");
-  }
+  all_done(l);
   ws_lower_tmem_free(l);
   WS_OP0(&l->px, "finish");
 }

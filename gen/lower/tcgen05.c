@@ -229,7 +229,7 @@ void ws_lower_tmem_lanes(struct lower *l) {
 void ws_lower_tmem_free(struct lower *l) {
   if (!l->s->tmem_cols) return;
   const char *skip = ws_ptx_label(&l->px, "freed"), *p = ws_lower_temp(l, WS_REG_PRED);
-  ws_lower_comment(l, "nobody uses tensor memory any more: the warp that allocated it frees it");
+  ws_lower_comment(l, "the warp that allocated tensor memory frees it");
   OP(l, "tmem_free", group(l), p, skip, ws_lower_int(l, columns_allocated(l->s)));
 }
 

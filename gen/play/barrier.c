@@ -54,7 +54,7 @@ void bar_init(struct warp *p, struct bar *b, int count) {
     incomplete(w, "%u: a barrier that is initialised again after %s", p->at->src->pos.line, "a phase of it is complete");
     w->failed = true;
   }
-  b->init = p->at, b->inval = NULL, b->init_comp = me->comp, b->init_time = ++me->clock.v[me->comp];
+  b->init = p->at, b->inval = NULL, b->init_comp = me->comp, b->init_time = ++me->clock.v[me->comp], b->fence_time = 0;
   b->count = b->pending = count;
 }
 
@@ -68,6 +68,25 @@ void bar_inval(struct warp *p, struct bar *b) {
     note(w, f, p->at->src->pos, "by %s, %s: a barrier has to stand before this, behind the last use", role_name(p), where(p));
     return;
   }
+}
+
+/* PTX ISA "membar, fence": for the threads of the CTA any barrier behind `init` is enough; the asynchronous proxy and the peer need
+ * fence.mbarrier_init by the thread that initialised, and that barrier behind it. */
+void bar_fence(struct warp *p) {
+  struct world *w = p->w;
+  struct actor *me = actor_of(p);
+  for (int i = 0; i < w->nbars; i++) {
+    struct bar *b = w->bar[i];
+    if (b && b->init && b->init_comp == me->comp && !b->fence_time) b->fence_time = ++me->clock.v[me->comp];
+  }
+}
+
+void bar_visible(struct warp *p, struct bar *b, const char *who) {
+  if (!b->barrier || !b->barrier->inits || !b->init) return; /* bar_usable finds that it is not initialised */
+  if (b->fence_time && knowledge(p, false).v[b->init_comp] >= b->fence_time) return;
+  struct world *w = p->w;
+  struct finding *f = report(w, p->at->src->pos, "init", "%s is used by %s, which may not see its `init`", bar_name(w, b), who);
+  note(w, f, b->init->src->pos, "`fence mbarrier_init` has to stand behind this, before the barrier that hands it to %s", role_name(p));
 }
 
 void bar_usable(struct warp *p, struct bar *b) {

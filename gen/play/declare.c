@@ -104,10 +104,8 @@ static void enter(const struct edge *x) {
 
 static void leave(struct edge *x) {
   x->exit = true;
-  if (x->s->pair) all_meet(x, true);
-  if (!x->s->tmem_cols) return;
-  all_meet(x, false);
-  tell(x, 0, (struct ws_declaration){.kind = WS_D_FREE, .count = x->s->tmem_cols});
+  if (x->s->pair || x->s->tmem_cols) all_meet(x, x->s->pair);
+  if (x->s->tmem_cols) tell(x, 0, (struct ws_declaration){.kind = WS_D_FREE, .count = x->s->tmem_cols});
 }
 
 static void play(const struct ws_schedule *s, const struct ws_play_shape *shape, struct ws_arena *a, struct findings *f) {

@@ -1,5 +1,6 @@
 /* Everything that waits or arrives. */
 #include "world.h"
+#include <string.h>
 
 int targets(const struct warp *p, enum ws_barrier_scope scope, int *cta) {
   cta[0] = p->cta;
@@ -21,14 +22,15 @@ static int units(const struct warp *p, enum ws_unit unit) {
   return unit == WS_UNIT_THREAD ? 32 : p->index == 0;
 }
 
-static void arrive(struct warp *p, const struct ws_act *a, const void *thing, enum side side, int element, int slot, enum ws_barrier_scope scope) {
+static void arrive(struct warp *p, const struct ws_act *a, const void *thing, enum side side, int element, int slot, enum ws_barrier_scope scope, long bytes) {
   int n = units(p, a->unit), cta[2];
   if (!n) return;
   if (a->unit == WS_UNIT_WARP && has_lanes(p) && !p->single) lanes_meet(p);
   struct clock c = knowledge(p, a->unit != WS_UNIT_ONE);
   for (int i = 0, k = targets(p, scope, cta); i < k && !p->w->failed; i++) {
     struct bar *b = find_bar(p->w, thing, side, element, slot, cta[i]);
-    declare_bar(p, WS_D_ARRIVE, b, i, n, 0);
+    if (cta[i] != p->cta) bar_visible(p, b, "the other CTA");
+    declare_bar(p, WS_D_ARRIVE, b, i, n, bytes * n);
     bar_arrive(p->w, p, a, b, &c, n);
   }
 }
@@ -43,10 +45,9 @@ static void commit_products(struct warp *p, const struct ws_act *a, const void *
   for (const struct op *o = p->tensor; o; o = o->next) join(w, &c->clock, &o->clock);
   int cta[2];
   c->n = targets(p, scope, cta);
-  if (side == SIDE_BARRIER && ((const struct ws_barrierm *)thing)->inits)
-    incomplete(w, "%u: whether the asynchronous proxy sees the `init` of this barrier", a->src->pos.line);
   for (int i = 0; i < c->n; i++) {
     c->to[i] = find_bar(w, thing, side, element, slot, cta[i]);
+    bar_visible(p, c->to[i], "the asynchronous proxy");
     declare_bar(p, WS_D_COMMIT, c->to[i], 0, 1, 0);
   }
   while (*end) end = &(*end)->next;
@@ -122,7 +123,7 @@ static void commit_ring(struct warp *p, const struct ws_act *a, int el) {
   } else if (a->by == WS_BY_TCGEN05)
     commit_products(p, a, r, SIDE_FULL, el, slot, r->full);
   else
-    arrive(p, a, r, SIDE_FULL, el, slot, r->full);
+    arrive(p, a, r, SIDE_FULL, el, slot, r->full, 0);
 }
 
 static void still_read(struct warp *p, const struct ws_act *a, int el, int slot, struct op *list, const char *what) {
@@ -143,7 +144,7 @@ static void release(struct warp *p, const struct ws_act *a, int el) {
   still_read(p, a, el, slot, p->products, "a product in flight");
   still_read(p, a, el, slot, p->stores, "a store in flight");
   if (a->by == WS_BY_TCGEN05) commit_products(p, a, r, SIDE_EMPTY, el, slot, r->empty);
-  else arrive(p, a, r, SIDE_EMPTY, el, slot, r->empty);
+  else arrive(p, a, r, SIDE_EMPTY, el, slot, r->empty, 0);
 }
 
 /* --- barriers --- */
@@ -222,7 +223,7 @@ static bool arrive_barrier(struct warp *p, const struct ws_act *a, int el) {
     return named_barrier(p, b, el, sub_of(p, b), b->arrivals[el], false);
   }
   int *k = counter_of(p, a, el, C_COMMIT), n = b->stages > 0 ? b->stages : 1;
-  arrive(p, a, b, SIDE_BARRIER, el, (*k)++ % n, b->scope);
+  arrive(p, a, b, SIDE_BARRIER, el, (*k)++ % n, b->scope, 0);
   return true;
 }
 
@@ -258,30 +259,31 @@ static void await(struct warp *p, const struct ws_act *a) {
   complete_up_to(p, list, last);
 }
 
-/* One CTA's barrier for this CTA's threads: the barrier that has to stand between is enough. The asynchronous proxy and the peer need
- * `fence mbarrier_init`, too (PTX ISA, fence.mbarrier_init), which is not played. */
 static bool init(struct warp *p, const struct ws_act *a, int el) {
   double v = 0;
   const struct ws_barrierm *b = a->barrier;
   if (!evaluate(p, a->value, &v)) return give_up(p, a, "the count is not known before it runs");
-  if (p->w->ctas == 2 && b->scope != WS_SCOPE_CTA) incomplete(p->w, "%u: whether the other CTA sees this `init`", a->src->pos.line);
   for (int k = 0; k < b->stages || k < 1; k++) bar_init(p, find_bar(p->w, b, SIDE_BARRIER, el, k, p->cta), (int)v);
   return true;
 }
 
-/* Bytes with an arrival, of one stage after the other. */
+/* Bytes with an arrival, at each barrier that it reaches. */
 static bool arrive_expect(struct warp *p, const struct ws_act *a, int el) {
   double v = 0;
+  int cta[2], *k = counter_of(p, a, el, C_COMMIT), slot = (*k)++ % (a->barrier->stages > 0 ? a->barrier->stages : 1);
   if (!evaluate(p, a->value, &v)) return give_up(p, a, "the bytes are not known before it runs");
-  int *k = counter_of(p, a, el, C_COMMIT), slot = (*k)++ % (a->barrier->stages > 0 ? a->barrier->stages : 1);
-  find_bar(p->w, a->barrier, SIDE_BARRIER, el, slot, p->cta)->bytes += (long)v * units(p, a->unit);
-  arrive(p, a, a->barrier, SIDE_BARRIER, el, slot, a->barrier->scope);
+  for (int i = 0, n = targets(p, a->barrier->scope, cta); i < n; i++) {
+    struct bar *b = find_bar(p->w, a->barrier, SIDE_BARRIER, el, slot, cta[i]);
+    bar_visible(p, b, "the asynchronous proxy");
+    b->bytes += (long)v * units(p, a->unit);
+  }
+  arrive(p, a, a->barrier, SIDE_BARRIER, el, slot, a->barrier->scope, (long)v);
   return true;
 }
 
 bool synchronise(struct warp *p, const struct ws_act *a) {
   int el = ws_index_at(a->element, a->element_at, p->cta, p->instance);
-  bool by_hand = a->barrier && a->barrier->inits && a->kind != WS_S_INIT;
+  bool by_hand = a->barrier && a->barrier->manual && a->kind != WS_S_INIT;
   for (int k = 0; by_hand && a->kind != WS_S_INVAL && (k < a->barrier->stages || k < 1); k++) bar_usable(p, find_bar(p->w, a->barrier, SIDE_BARRIER, el, k, p->cta));
   switch (a->kind) {
   case WS_S_ACQUIRE: return acquire(p, a, el);
@@ -303,7 +305,9 @@ bool synchronise(struct warp *p, const struct ws_act *a) {
     for (int k = 0; by_hand && (k < a->barrier->stages || k < 1); k++) bar_inval(p, find_bar(p->w, a->barrier, SIDE_BARRIER, el, k, p->cta));
     return true;
   case WS_S_ARRIVE_EXPECT: return arrive_expect(p, a, el);
-  case WS_S_FENCE: return true; /* fences are no part of what is played: a stated one is written where the derived one would be */
+  case WS_S_FENCE: /* the others are no part of what is played: a stated one is written where the derived one would be */
+    if (!strcmp(a->fence, "mbarrier_init")) bar_fence(p);
+    return true;
   default:
     incomplete(p->w, "%u: `%s`", a->src->pos.line, a->src->text);
     return true;

@@ -84,6 +84,7 @@ static void number_things(struct world *w) {
     w->elements += count_of(s, i);
     bars += 2 * count_of(s, i) * stages_of(s, i) * w->ctas;
   }
+  w->nbars = bars;
   w->bar = WS_NEW_N(w->arena, struct bar *, bars + 1);
 }
 

@@ -125,7 +125,7 @@ struct bar {                     /* an mbarrier */
   struct clock now, last;        /* of the arrivals of this phase; of the phase before, complete */
   int *seen, *seen_at;           /* by actor: the phase last waited for, its time */
   const struct ws_act *init, *inval; /* stated ones, the last of each; when it was, in the time of who did it */
-  int init_comp, init_time;
+  int init_comp, init_time, fence_time; /* fence: `fence mbarrier_init` behind it, 0 before */
   struct clock used;             /* by actor: when it last used one that is initialised by hand */
 };
 
@@ -207,7 +207,8 @@ struct world {
   int elements;
   struct warp *warp;
   int nwarps;
-  struct bar **bar;              /* by thing and side, element, slot, CTA */
+  struct bar **bar;              /* by thing and side, element, slot, CTA; NULL: not used yet */
+  int nbars;
   struct named *named;
   struct touch **log;            /* hashed by root, CTA, element, stage */
   struct content *content;
@@ -253,6 +254,8 @@ void bar_arrive(struct world *w, const struct warp *p, const struct ws_act *act,
 void bar_bytes(struct world *w, struct bar *b, const struct ws_act *act, long bytes, const struct clock *c);
 void bar_init(struct warp *p, struct bar *b, int count);
 void bar_inval(struct warp *p, struct bar *b);
+void bar_fence(struct warp *p);                            /* `fence mbarrier_init` */
+void bar_visible(struct warp *p, struct bar *b, const char *who); /* finds a use by the proxy or the peer without that fence */
 void bar_usable(struct warp *p, struct bar *b);          /* finds a use before `init` or after `inval` */
 bool bar_wait(struct warp *p, struct bar *b, int phase);  /* false: not yet */
 bool named_barrier(struct warp *p, const void *key, int element, int sub, int count, bool wait);

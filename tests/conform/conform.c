@@ -25,8 +25,8 @@ static int deepest(const struct ws_schedule *s) {
 
 static struct shape shape_of(const struct ws_schedule *s, const struct units *u) {
   const struct ws_block_step *keys = ws_schedule_block(s, "keys"), *queries = ws_schedule_block(s, "queries");
-  int rows = s->tile_rows ? s->tile_rows : queries ? queries->step : 64;
-  int64_t sq = (int64_t)u->tiles * rows - u->cut, blocks = u->several ? 2 * deepest(s) + 1 : u->blocks, sk = blocks * keys->step - (blocks ? u->cut : 0);
+  int rows = s->tile_rows ? queries_of_tile(s) : queries ? queries->step : 64;
+  int64_t sq = (int64_t)u->tiles * rows - (u->cut < rows ? u->cut : rows - 1), blocks = u->several ? 2 * deepest(s) + 1 : u->blocks, sk = blocks * keys->step - (blocks ? u->cut : 0);
   return (struct shape){1, u->heads, sq, sk};
 }
 
@@ -95,7 +95,7 @@ static int one_kernel(struct ws_device *device, struct line *l, int plant, bool 
   for (size_t i = 0; !plant && i < sizeof units / sizeof *units; i++, t->shapes++) {
     struct shape s = shape_of(x.s, &units[i]);
     wrong += check_shape(device, &x, &s, verbose, t);
-    s.sq += 2 * (int64_t)x.s->tile_rows; /* first rows that see no key, under a causal mask */
+    s.sq += 2 * (int64_t)queries_of_tile(x.s); /* first rows that see no key, under a causal mask */
     if (!x.s->causal || i != 2) continue;
     wrong += check_shape(device, &x, &s, verbose, t);
     t->shapes++;

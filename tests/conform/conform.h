@@ -43,7 +43,7 @@ struct trace {                   /* of a CTA, or a pair: by CTA and warp; `bytes
 };
 
 struct shape {
-  int64_t b, h, sq, sk;
+  int64_t b, h, sq, sk;          /* h: heads; where a tile packs all heads that share keys, those of keys */
 };
 
 struct subject {                 /* a kernel */
@@ -53,6 +53,7 @@ struct subject {                 /* a kernel */
   struct ws_schedule *s;
   const char *spec;
   int ctas;                      /* of a group: 1, or 2 for a pair */
+  int heads;                     /* that share keys and are packed into a tile, or 1 */
   char *text;                    /* of the spec */
   const char *ptx;
   size_t ptx_len;
@@ -84,6 +85,7 @@ const char *event_name(uint32_t kind);
 /* lists.c */
 int tiles_of_group(const struct ws_schedule *s, const struct shape *shape, int group, int ngroups, int64_t tile[MOST_TILES]); /* -1: more than fit */
 int blocks_of(const struct ws_schedule *s, const struct shape *shape, const struct ws_problem_list *list, int64_t tile, int block);
+int queries_of_tile(const struct ws_schedule *s);
 int64_t tile_count(const struct ws_schedule *s, const struct shape *shape);
 
 /* rules.c */

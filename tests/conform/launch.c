@@ -107,7 +107,7 @@ bool run_kernel(struct ws_device *device, const struct subject *x, const char *p
     ws_manifest_free(m);
     return false;
   }
-  const struct ws_cli_shape s = {.b = shape->b, .hq = shape->h, .hkv = shape->h, .sq = shape->sq, .sk = shape->sk, .layout = WS_CLI_BSHD, .seed = 7};
+  const struct ws_cli_shape s = {.b = shape->b, .hq = shape->h * x->heads, .hkv = shape->h, .sq = shape->sq, .sk = shape->sk, .layout = WS_CLI_BSHD, .seed = 7};
   bool good = ws_cli_problem_init(&p, m, &s, NULL) && ws_cli_problem_tensors(&p);
   if (good) {
     ws_cli_problem_inputs(&p);

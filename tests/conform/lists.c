@@ -17,8 +17,9 @@ static bool any_seen(const struct ws_schedule *s, const struct shape *x, int64_t
   return false;
 }
 
-static int64_t tile_rows(const struct ws_schedule *s, const struct shape *x) { return s->tile_rows ? s->tile_rows : x->sq; }
-static int64_t row_tiles(const struct ws_schedule *s, const struct shape *x) { return s->tile_rows ? (x->sq + s->tile_rows - 1) / s->tile_rows : 1; }
+int queries_of_tile(const struct ws_schedule *s) { return s->tile_rows / (s->group ? s->group : 1); } /* packed: each of all heads that share keys */
+static int64_t tile_rows(const struct ws_schedule *s, const struct shape *x) { return s->tile_rows ? queries_of_tile(s) : x->sq; }
+static int64_t row_tiles(const struct ws_schedule *s, const struct shape *x) { return (x->sq + tile_rows(s, x) - 1) / tile_rows(s, x); }
 int64_t tile_count(const struct ws_schedule *s, const struct shape *x) { return row_tiles(s, x) * x->h * x->b; }
 
 int blocks_of(const struct ws_schedule *s, const struct shape *x, const struct ws_problem_list *list, int64_t tile, int block) {

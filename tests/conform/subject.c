@@ -23,6 +23,7 @@ bool subject_open(struct subject *x, const char *path, const struct ws_define *d
     return false;
   }
   x->ctas = c->kernels[0].model->pair ? 2 : 1;
+  x->heads = c->kernels[0].model->group ? c->kernels[0].model->group : 1;
   x->s = c->kernels[0].model, x->ptx = c->kernels[0].ptx, x->ptx_len = c->kernels[0].ptx_len;
   return true;
 }
