@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 /* copy.ptx with other lines: from -> to, once each. */
 static struct ws_kernel *load(const char *const (*edits)[2], struct ws_device **device) {
   char *text = strdup(copy_ptx);
