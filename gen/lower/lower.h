@@ -14,7 +14,7 @@
  *   packed.c   rows that are queries of several heads
  *   vector.c   vectors in memory
  *   transpose.c  tiles that are read, written or copied transposed
- *   copy.c     global and shared memory by threads: cp.async, stores, writes;  tma.c  by TMA
+ *   copy.c     global and shared memory by threads;  store.c  registers to global memory;  write.c  to shared memory;  tma.c  by TMA
  *   loop.c     work tiles, lists of blocks, copies of a loop body
  *
  * Code is emitted through templates only. Three texts grow side by side: what a program computes once at its start

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct ws_device_options options = {.driver_path = WS_FAKE_DRIVER};
 static char *maps_ptx;
 
 /* A launch to bend: b 2, hq 4, hkv 2, sq 300, sk 77, packed. */
@@ -31,21 +30,10 @@ static void tiles_init(struct tiles_launch *t) {
 }
 
 static struct ws_kernel *load(const char *from, const char *to, struct ws_device **device) {
-  struct ws_error_info err;
-  struct ws_kernel *k;
   char *text = test_replace(maps_ptx, from, to);
   fake->device[0].major = 9;
   fake->nparams = 6;
-  if (ws_device_open("cuda:0", NULL, &options, device, &err)) fail_msg("%s", err.message);
-  if (ws_kernel_load_text(*device, text, strlen(text), &k, &err)) fail_msg("%s", err.message);
-  free(text);
-  return k;
-}
-
-static void finish(struct ws_kernel *k, struct ws_device *d) {
-  ws_kernel_free(k);
-  ws_device_close(d);
-  fixture_nothing_is_left();
+  return fixture_load(text, device);
 }
 
 static void same_map(const struct fake_map *m, const struct fake_map *wanted) { assert_memory_equal(m, wanted, sizeof *m); }
@@ -71,7 +59,7 @@ static void encodes(void **state) {
   assert_int_equal(fake->cluster, 2);
   const uint64_t first[] = {0, 1, 0x30000, 153600, 2, 300};
   for (int i = 0; i < 6; i++) assert_int_equal(i == 5 ? fake->params[i] & 0xffffffff : fake->params[i], first[i]);
-  finish(k, d);
+  fixture_unload(k, d);
 }
 
 /* Strides that no access uses are replaced; a tensor without elements gets a map of one. */
@@ -109,7 +97,7 @@ static void makes_legal(void **state) {
   t.stride[0][1] = 0;
   if (ws_kernel_launch(k, &t.launch, &err)) fail_msg("%s", err.message);
   assert_int_equal(fake->map[0].strides[1], 0);
-  finish(k, d);
+  fixture_unload(k, d);
 }
 
 static void refuse(const struct ws_kernel *k, const struct tiles_launch *t, const char *message) {
@@ -157,7 +145,7 @@ static void refuses_launches(void **state) {
   t.tensors[0].stride = t.tensors[2].stride = NULL;
   refuse(k, &t, "the grid queries/128 * heads * batch has 3 CTAs, expected a multiple of 2, the CTAs of a cluster: give shapes that "
                 "fill it");
-  finish(k, d);
+  fixture_unload(k, d);
 }
 
 /* A packed stride that no map can have. */
@@ -179,7 +167,7 @@ static void refuses_layouts(void **state) {
                 "o_map: pad the dims inside it");
   free(text);
   free(again);
-  finish(k, d);
+  fixture_unload(k, d);
 }
 
 static void rounds_persistent_grids(void **state) {
@@ -215,7 +203,7 @@ static void rounds_persistent_grids(void **state) {
     }
     free(text);
     free(all);
-    finish(k, d);
+    fixture_unload(k, d);
   }
 }
 
@@ -243,7 +231,7 @@ static void sizes_of_clusters(void **state) {
     assert_int_equal(fake->grid, 16);
     free(text);
     free(all);
-    finish(k, d);
+    fixture_unload(k, d);
   }
 }
 
