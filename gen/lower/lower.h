@@ -105,6 +105,7 @@ struct ring_pos {
   const char *name;
   const char *bytes, *first, *last;/* cp.async: byte offset of the slot, a register; of the first and the last one */
   const char *stage, *phase;       /* registers, mbarriers: stage (NULL = there is one) and the parity to wait for */
+  const char *told;                /* by `expect`, with stages: the stage that was told last, its address less the place of the first */
 };
 struct slot {                      /* what a handle stands for: registers, or "" for a static place */
   const char *at, *bar;            /* bytes from %smem; address of its full mbarrier */
