@@ -24,8 +24,8 @@ trap 'rm -rf "$work"' EXIT
 # roles of equal numbers together: "softmax 192, correction 72, load mma store 56"
 roles() {
   sed -n 's/^registers \([a-z0-9_]*\)[^:]*: at most \([0-9]*\) a thread.*/\1 \2/p' "$1" |
-    awk '!seen[$0]++ { if (!($2 in names)) order[++n] = $2; names[$2] = names[$2] " " $1 }
-         END { for (i = 1; i <= n; i++) printf "%s%s %s", i > 1 ? ", " : "", substr(names[order[i]], 2), order[i] }'
+    awk '!seen[$0]++ { if (names[$2] == "") order[++n] = $2; names[$2] = names[$2] " " $1 }
+         END { for (i = 1; i <= n; i++) printf "%s%s %s", (i > 1 ? ", " : ""), substr(names[order[i]], 2), order[i] }'
 }
 field() { sed -n "s/$1/\1/p" "$work/check" | head -n 1; }
 
@@ -50,7 +50,7 @@ row() {
   printf '| `%s` | %s | %s%s | %s | %s | %s | %s, %s | %s |\n' "$words" "$threads" "$(roles "$work/check")" "$cells" \
     "$(field '^shared memory: \([0-9]*\) .*')" "$(field '^TMEM columns: \([0-9]*\).*')" \
     "$(field '^barriers: \([0-9]*\) of.*') + $(field '^barriers:.* \([0-9]*\) mbarriers.*')" \
-    "$(field '^verdict: \([a-z]*\).*')" "$(field '^protocol:.*, \([0-9]*\) statements.*')" "$error" >"$work/row"
+    "$(field '^verdict: \([a-z]*\).*')$(sed -n 's/^assumes \([A-Z0-9]*\):.*/ under \1/p' "$work/check" | tr -d '\n')" "$(field '^protocol:.*, \([0-9]*\) statements.*')" "$error" >"$work/row"
 }
 
 targets=$*
