@@ -134,7 +134,7 @@ static void multiply(struct maker *m, const struct product *x, const struct ws_p
   int piece = x->a ? x->m : 0, pieces = x->a ? r->m / piece : 1;
   for (int k = 0; k < x->steps; k++)
     for (int i = 0; i < pieces; i++) {
-      EMIT(m, "descriptor", mine, low, num(m, (ws_descriptor_step(&x->o, k, 0) + (long)i * piece * m->p->buffer->layout.pitch) / 16), high, t);
+      EMIT(m, "descriptor", mine, low, num(m, (ws_descriptor_step(&x->o, k, 0) + ws_smem_unit(&m->p->buffer->layout, (long)i * piece, 0)) / 16), high, t);
       struct step s = {.x = x, .a = x->a ? mine : ones, .b = x->a ? ones : mine, .m = x->a ? piece : m->tmem ? 128 : 64, .n = r->n};
       s.first = r->first + (long)k * r->m * r->n + (long)i * piece * r->n;
       (m->tmem ? by_tcgen05 : by_wgmma)(m, &s, l);
@@ -189,7 +189,7 @@ static void place_parts(struct maker *m) {
   m->bar = m->ones + IDENTITY;
   m->shared = m->ones ? m->bar + 64 : end;
   k->tma = m->p->s->arch >= 90 && b->panel;
-  m->box_cols = b->panel * 8 / k->bits, m->box_rows = k->rows;
+  m->box_cols = b->panel * 8 / k->bits, m->box_rows = b->rows8 ? 8 : k->rows;
   for (int n = 1; k->rows % n || m->box_rows > BOX_ROWS; n++)
     if (k->rows % (n + 1) == 0) m->box_rows = k->rows / (n + 1);
 }
