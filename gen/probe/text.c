@@ -149,6 +149,8 @@ static void tmem(const struct probe *p, struct ws_buf *o) {
   ws_buf_printf(o, "lane:column%s; the address is lane << 16 | column, from %%tmem on; warp w of a warpgroup reaches lanes 32 w to 32 w + 31\n\n",
                 first.half < 0 ? "" : ", l and h its low and high half");
   grid(p, 8, tmem_cell, o);
+  ws_probe_columns(p, o);
+  ws_probe_accesses(p, o);
 }
 
 static void register_cell(const struct probe *p, int row, int col, struct ws_buf *o) {
