@@ -32,14 +32,26 @@ static uint32_t alignment(struct parser *ps) {
 }
 
 static void store(struct ptx_sym *y, uint64_t at, uint64_t bits, uint32_t bytes) {
-  if (at + bytes <= y->size) memcpy(y->init + at, &bits, bytes);
+  if (at + bytes <= y->size) memcpy(y->init + at, &bits, bytes < sizeof bits ? bytes : sizeof bits); /* the upper half of .b128 stays 0 */
+}
+
+/* One byte of an address: 0xff(x), 0xff00(x) .. (PTX ISA "Initializers"). */
+static bool mask(struct parser *ps, uint8_t *shift) {
+  struct token t = ps->t;
+  if (t.kind != TK_INT || ps->p >= ps->end || *ps->p != '(') return false;
+  while (*shift < 64 && t.value != (uint64_t)0xff << *shift) *shift = (uint8_t)(*shift + 8);
+  if (*shift == 64) ws_emu_parse_error(ps, t.line, t.col, "a mask takes one byte of an address");
+  ws_emu_next(ps);
+  ws_emu_next(ps);
+  return true;
 }
 
 static void init_value(struct parser *ps, struct ptx_sym *y, uint64_t at, uint32_t bytes, size_t *cap) {
   struct token t = ps->t;
   if (at + bytes > y->size) ws_emu_parse_error(ps, t.line, t.col, "more initialisers than '%s' has elements", y->name);
   struct ptx_operand o;
-  bool generic = ws_emu_accept(ps, "generic");
+  uint8_t shift = 0;
+  bool masked = bytes == 1 && mask(ps, &shift), generic = ws_emu_accept(ps, "generic");
   if (generic) ws_emu_expect(ps, "(");
   ws_emu_operand(ps, &o);
   if (generic) {
@@ -47,10 +59,12 @@ static void init_value(struct parser *ps, struct ptx_sym *y, uint64_t at, uint32
     if (ws_emu_accept(ps, "+")) o.imm += ws_emu_const_expr(ps).bits;
   }
   if (o.kind == OPD_SYM && o.sym && (o.sym->kind == SYM_VAR || o.sym->kind == SYM_FUNC)) {
+    if (masked) ws_emu_expect(ps, ")");
     struct ptx_init_ref *r = WS_EMU_PUSH(&ps->m->pool, y->refs, y->nrefs, *cap);
-    *r = (struct ptx_init_ref){.offset = at, .of = o.sym, .addend = (int64_t)o.imm, .bytes = (uint8_t)bytes, .generic = generic};
+    *r = (struct ptx_init_ref){.offset = at, .of = o.sym, .addend = (int64_t)o.imm, .bytes = (uint8_t)bytes, .shift = shift, .generic = generic};
     return;
   }
+  if (masked) ws_emu_parse_error(ps, t.line, t.col, "a mask needs an address");
   double d;
   float f;
   if (o.kind == OPD_INT) store(y, at, o.imm, bytes);

@@ -163,12 +163,24 @@ static void test_wide(void **state) {
   }
 }
 
+/* An address byte by byte, and a table of functions that nothing calls. */
+static void test_initialisers(void **state) {
+  (void)state;
+  run(KERNEL("7.1", "sm_80", ".func f() { ret; }\n.global .u64 table[2] = {f, f};\n.global .align 4 .u32 words[3] = {7, 8, 9};\n.global .align 8 .u8 bytes[8] = {0xFF(words+4), 0xFF00(words+4), 0xFF0000(words+4), 0xFF000000(words+4), "
+      "0xFF00000000(words+4), 0xFF0000000000(words+4), 0xFF000000000000(words+4), 0xFF00000000000000(generic(words)+4)};\n") "ld.global.u64 y, [bytes];\nld.u32 v, [y];\n" END);
+  for (uint32_t k = 0; k < 64; k++) assert_int_equal(result[k], 8);
+  run(KERNEL("8.3", "sm_80", ".global .b128 wide[2] = {5, 6};\n") "ld.global.u32 v, [wide+16];\n" END);
+  for (uint32_t k = 0; k < 64; k++) assert_int_equal(result[k], 6);
+  expect_refusal(KERNEL("7.1", "sm_80", ".global .u32 x;\n.global .u8 b = 0xFFFF(x);\n") "mov.u32 v, 0;\n" END, "a mask takes one byte");
+  expect_refusal(KERNEL("7.1", "sm_80", ".global .u8 b = 0xFF(3);\n") "mov.u32 v, 0;\n" END, "a mask needs an address");
+}
+
 static int setup(void **state) { (void)state; emu_open(); return 0; }
 static int teardown(void **state) { (void)state; emu_close(); return 0; }
 int main(void) {
   static const struct CMUnitTest kernels[] = {
       {"Vectors; Data Movement and Conversion Instructions: mov", test_vectors, NULL, NULL, NULL}, {"Other Directives: .alias", test_alias, NULL, NULL, NULL}, {"Texture, Sampler and Surface Types", test_opaque, NULL, NULL, NULL},
-      {"Data Movement and Conversion Instructions: ld, st of 32 bytes", test_wide, NULL, NULL, NULL}, {"Special Registers", test_registers, NULL, NULL, NULL}, {"Data Movement and Conversion Instructions: ld, st", test_mmio, NULL, NULL, NULL},
+      {"Data Movement and Conversion Instructions: ld, st of 32 bytes", test_wide, NULL, NULL, NULL}, {"Initializers", test_initialisers, NULL, NULL, NULL}, {"Special Registers", test_registers, NULL, NULL, NULL}, {"Data Movement and Conversion Instructions: ld, st", test_mmio, NULL, NULL, NULL},
       {"Parallel Synchronization and Communication Instructions: atom of 128 bits", test_atom_128, NULL, NULL, NULL}, {"Parallel Synchronization and Communication Instructions: atom, red of vectors", test_atom_vectors, NULL, NULL, NULL}};
   int failed = isa_run("emu.others", cases, COUNT(cases)); /* opens and closes the driver, which keeps what it has run */
   return failed + cmocka_run_group_tests(kernels, setup, teardown);
