@@ -67,6 +67,9 @@ static void init_value(struct parser *ps, struct ptx_sym *y, uint64_t at, uint32
   if (masked) ws_emu_parse_error(ps, t.line, t.col, "a mask needs an address");
   double d;
   float f;
+  bool floating = o.kind == OPD_F32 || o.kind == OPD_F64;
+  char cls = ws_emu_types[y->type].cls;
+  if ((cls == 'f' && o.kind == OPD_INT) || ((cls == 'u' || cls == 's') && floating)) ws_emu_parse_error(ps, t.line, t.col, "this value is not of type %s", ws_emu_types[y->type].text);
   if (o.kind == OPD_INT) store(y, at, o.imm, bytes);
   else if (o.kind == OPD_F32) store(y, at, o.imm, bytes);
   else if (o.kind == OPD_F64 && bytes == 4) {

@@ -98,6 +98,13 @@ static void test_alias(void **state) {
   for (uint32_t k = 0; k < 64; k++) assert_int_equal(result[k], k + 1);
   expect_refusal(KERNEL("7.8", "sm_80", ".visible .func other();\n.visible .func one();\n.alias other, one;\n") "mov.u32 v, 0;\n" END, "'one' is no function with a body");
 }
+/* Registers and constants for variables of the callee, a result that nobody wants; labels that begin with %. */
+static void test_calls(void **state) {
+  (void)state;
+  run(KERNEL("7.8", "sm_80", ".func (.param .b32 r, .param .b16 s) f(.param .b32 a, .param .b64 b, .reg .b32 c) { .reg .b32 x, y; ld.param.b32 x, [a]; ld.param.b32 y, [b]; mad.lo.u32 x, x, y, c; st.param.b32 [r], x; cvt.u16.u32 y, 5; st.param.u16 [s], y; ret; }\n")
+      "bra %FIRST;\n%BACK: call (v, _), f, (v, 10, 3);\nbra %LAST;\n%FIRST: call (v, h), f, (n, 100, 7);\ncvt.u32.u16 t, h;\nadd.u32 v, v, t;\nbra %BACK;\n%LAST:\n" END);
+  for (uint32_t k = 0; k < 64; k++) assert_int_equal(result[k], (100 * k + 7 + 5) * 10 + 3);
+}
 /* A module may declare what no kernel here can use; one without a size it may not. */
 static void test_opaque(void **state) {
   (void)state;
@@ -179,7 +186,7 @@ static int setup(void **state) { (void)state; emu_open(); return 0; }
 static int teardown(void **state) { (void)state; emu_close(); return 0; }
 int main(void) {
   static const struct CMUnitTest kernels[] = {
-      {"Vectors; Data Movement and Conversion Instructions: mov", test_vectors, NULL, NULL, NULL}, {"Other Directives: .alias", test_alias, NULL, NULL, NULL}, {"Texture, Sampler and Surface Types", test_opaque, NULL, NULL, NULL},
+      {"Vectors; Data Movement and Conversion Instructions: mov", test_vectors, NULL, NULL, NULL}, {"Other Directives: .alias", test_alias, NULL, NULL, NULL}, {"Control Flow Instructions: call", test_calls, NULL, NULL, NULL}, {"Texture, Sampler and Surface Types", test_opaque, NULL, NULL, NULL},
       {"Data Movement and Conversion Instructions: ld, st of 32 bytes", test_wide, NULL, NULL, NULL}, {"Initializers", test_initialisers, NULL, NULL, NULL}, {"Special Registers", test_registers, NULL, NULL, NULL}, {"Data Movement and Conversion Instructions: ld, st", test_mmio, NULL, NULL, NULL},
       {"Parallel Synchronization and Communication Instructions: atom of 128 bits", test_atom_128, NULL, NULL, NULL}, {"Parallel Synchronization and Communication Instructions: atom, red of vectors", test_atom_vectors, NULL, NULL, NULL}};
   int failed = isa_run("emu.others", cases, COUNT(cases)); /* opens and closes the driver, which keeps what it has run */
