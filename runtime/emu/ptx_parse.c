@@ -274,6 +274,7 @@ static void lay_out_params(struct ptx_func *f) {
   f->param_bytes = at;
 }
 
+enum { MOST_PARAMETERS = 32764 }; /* PTX ISA "Kernel Function Parameters" */
 static void function(struct parser *ps, bool is_entry, bool is_extern, bool visible) {
   struct ptx_func *f = WS_EMU_NEW(&ps->m->pool, struct ptx_func);
   f->is_entry = is_entry;
@@ -301,6 +302,8 @@ static void function(struct parser *ps, bool is_entry, bool is_extern, bool visi
   }
   f->sym = y;
   lay_out_params(f);
+  if (is_entry && f->param_bytes > MOST_PARAMETERS)
+    ws_emu_parse_error(ps, name.line, name.col, "the parameters of '%.*s' take %llu bytes: more than %d", (int)name.n, name.s, (unsigned long long)f->param_bytes, MOST_PARAMETERS);
   if (ws_emu_is(ps, "{")) {
     if (is_extern) ws_emu_parse_error(ps, name.line, name.col, "an .extern function has no body");
     f->has_body = true;
