@@ -76,6 +76,7 @@ sed 's/^\( *\)mov.u32 %r0, %ctaid.x;/HANG: bra HANG;\n&/' "$copy" >"$work/hang.p
 that '! cmp -s "$copy" "$work/hang.ptx"' 'a loop was put in'
 expect 1 'emu: the kernel did not finish within 0.2 s' $run "$work/hang.ptx" --timeout 0.2
 expect 0 'PASS' $run "$work/k64.ptx" --shape sq=64 --timeout 100 --compare emu
+expect 1 'emu: the kernel did not finish within 0.02 s' $run "$work/k64.ptx" --shape sq=2000,sk=2000 --timeout 0.02 # slow is late, too
 expect 2 'expected seconds > 0' $run "$work/k64.ptx" --timeout 0
 
 # ---- completion orders ----
