@@ -71,7 +71,7 @@ enum { WS_CLI_NO_PLAY = 1001, WS_CLI_STRICT };
   "  -D, --define NAME=VALUE  override a parameter of the spec (repeatable)\n"                               \
   "      --target TARGET      one of the spec's targets (default: its first)\n"                              \
   "      --templates DIR      take templates from DIR where it has them\n"                                   \
-  "      --kernel NAME        of a spec with several documents, the one with this name\n"                       \
+  "      --kernel NAME        of a spec with several documents, the one with this name (all are read)\n"         \
   "      --no-play            do not check the protocol (deadlocks, races, content)\n"                       \
   "      --strict             what is right under a printed assumption only is `review`, not `clean`\n"
 

@@ -37,6 +37,15 @@ expect 0 '"results": []' "$tool" check --format sarif "$spec"
 expect 2 'expected text or json' "$tool" gen --format sarif "$spec"
 expect 1 'error:' "$tool" check /dev/null
 expect 1 '<stdin>:' "$tool" check -
+sed 's/^schedule: .*/schedule: other/' "$spec" >"$work/other.yaml" && { cat "$spec" && echo --- && cat "$work/other.yaml"; } >"$work/two.yaml"
+expect 0 'other:' "$tool" check "$work/two.yaml"
+for command in check gen; do
+  expect 2 "two.yaml: no document has the name 'zz'" "$tool" $command "$work/two.yaml" --kernel zz
+done
+expect 0 'verdict: clean' "$tool" check "$work/two.yaml" --kernel other
+that '[ "$(grep -c "^verdict: " "$work/out")" -eq 1 ]' 'check --kernel looks at one'
+expect 0 '"name": "other"' "$tool" check "$work/two.yaml" --kernel other --format json
+that '[ "$(grep -c "\"verdict\": " "$work/out")" -eq 1 ]' 'in JSON, too'
 
 # ---- gen ----
 expect 0 '' "$tool" gen "$spec" -o "$work/k.ptx"
