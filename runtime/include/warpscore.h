@@ -169,8 +169,8 @@ struct ws_device; /* a device with its primary context retained; closed when the
 
 struct ws_device_options {   /* 0, NULL = default */
   const char *driver_path;   /* the CUDA driver; default: "libcuda.so.1" as the dynamic loader finds it */
-  const char *emulator_path; /* default: $WARPSCORE_EMU, else libwarpscore-emu.so beside this library or program,
-                                else as the dynamic loader finds it */
+  const char *emulator_path; /* default: $WARPSCORE_EMU, else libwarpscore-emu.so beside this library or program, else in
+                                the library folder of a program's own installation, else as the dynamic loader finds it */
   void *context;             /* the CUcontext (of driver_path's driver) that kernels and memory shall live in; the caller keeps
                                 it alive. Default: the device's primary context, which the CUDA runtime, PyTorch, JAX and
                                 CuPy use, too */
