@@ -76,7 +76,9 @@ enum { WS_CLI_NO_PLAY = 1001, WS_CLI_STRICT };
   "      --strict             what is right under a printed assumption only is `review`, not `clean`\n"
 
 enum ws_cli_layout { WS_CLI_BSHD, WS_CLI_BHSD };
+enum ws_cli_extent { WS_CLI_B = 1, WS_CLI_HQ = 2, WS_CLI_HKV = 4, WS_CLI_SQ = 8, WS_CLI_SK = 16 };
 struct ws_cli_shape {
+  unsigned given;             /* enum ws_cli_extent: what --shape itself says */
   int64_t b, hq, hkv, sq, sk; /* -1 = not given: sk as sq; heads as the kernel wants them, else hq = 2, hkv as hq */
   enum ws_cli_layout layout;
   int64_t pad;                /* elements */

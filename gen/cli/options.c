@@ -65,9 +65,14 @@ static bool shape_field(const char *key, const char *value, struct ws_cli_shape 
   const struct {
     const char *key;
     int64_t *field;
-  } fields[] = {{"b", &s->b}, {"hq", &s->hq}, {"hkv", &s->hkv}, {"sq", &s->sq}, {"sk", &s->sk}, {"pad", &s->pad}, {"sms", &s->sms}};
+    unsigned given;
+  } fields[] = {{"b", &s->b, WS_CLI_B},    {"hq", &s->hq, WS_CLI_HQ}, {"hkv", &s->hkv, WS_CLI_HKV}, {"sq", &s->sq, WS_CLI_SQ},
+                {"sk", &s->sk, WS_CLI_SK}, {"pad", &s->pad, 0},       {"sms", &s->sms, 0}};
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-    if (!strcmp(key, fields[i].key)) return ws_cli_parse_integer(key, value, 0, INT32_MAX, fields[i].field);
+    if (!strcmp(key, fields[i].key)) {
+      s->given |= fields[i].given;
+      return ws_cli_parse_integer(key, value, 0, INT32_MAX, fields[i].field);
+    }
   if (!strcmp(key, "seed")) {
     if (!ws_cli_parse_integer(key, value, 0, INT64_MAX, &v)) return false;
     s->seed = (uint64_t)v;

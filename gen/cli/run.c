@@ -28,8 +28,9 @@ static const char help_text[] =
     "      --pad N              N more elements between rows, heads and batches (default 0)\n"
     "      --seed N             of the random inputs (default 1)\n"
     "      --sms N              multiprocessors that a persistent kernel uses (default: all)\n"
-    "      --scale X            of the scores (default: the kernel's, 1/sqrt(head dim))\n"
-    "      --q --k --v FILE     inputs from .npy files, <f4 or <f2, shape (b,h,s,d), rounded to the kernel's type\n"
+    "      --scale X            of the scores, more than 0 (default: the kernel's, 1/sqrt(head dim))\n"
+    "      --q --k --v FILE     inputs from .npy files, <f4 or <f2, shape (b,h,s,d), rounded to the kernel's type. What\n"
+    "                           they say about the shape --shape must not contradict\n"
     "      --o, --out FILE      write O as .npy (<f4), of the last shape\n"
     "      --lse FILE           write LSE as .npy (<f4), of the last shape\n"
     "      --device DEVICE      cuda:N, emu or best (default: best: a GPU that can run the kernel, else the emulator)\n"
@@ -86,26 +87,31 @@ static int load_on(struct loaded *s, const char *device, const struct ws_manifes
 
 /* ---- inputs ---- */
 
-/* What the files say about the shape overrides what the options say. */
+/* The shape's extent is the file's, unless --shape says another one. */
+static bool take_extent(struct ws_cli_shape *s, enum ws_cli_extent which, int64_t *extent, const char *name, const char *option, const struct ws_cli_array *a, int dim) {
+  if (s->given & which && *extent != a->shape[dim])
+    return ws_cli_fail(0, "%s: shape (%lld, %lld, %lld, %lld) found, but --shape says %s=%lld", option, (long long)a->shape[0],
+                       (long long)a->shape[1], (long long)a->shape[2], (long long)a->shape[3], name, (long long)*extent),
+           false;
+  *extent = a->shape[dim];
+  return true;
+}
+
+/* Files tell what --shape leaves open, and must not contradict it or each other. */
 static bool shape_of_files(const struct ws_cli_array *a, struct ws_cli_shape *s) {
   const struct ws_cli_array *q = &a[0], *k = &a[1], *v = &a[2];
   if (k->data && v->data && memcmp(k->shape, v->shape, 3 * sizeof *k->shape))
     return ws_cli_fail(0, "--k and --v: batch, heads or lengths differ"), false;
   const struct ws_cli_array *kv = k->data ? k : v;
+  const char *option = k->data ? "--k" : "--v";
   if (q->data && kv->data && q->shape[0] != kv->shape[0])
     return ws_cli_fail(0, "--q has batch %lld, --k or --v has %lld", (long long)q->shape[0], (long long)kv->shape[0]),
            false;
-  if (q->data) {
-    s->b = q->shape[0];
-    s->hq = q->shape[1];
-    s->sq = q->shape[2];
-  }
-  if (kv->data) {
-    s->b = kv->shape[0];
-    s->hkv = kv->shape[1];
-    s->sk = kv->shape[2];
-  }
-  return true;
+  if (q->data && (!take_extent(s, WS_CLI_B, &s->b, "b", "--q", q, 0) || !take_extent(s, WS_CLI_HQ, &s->hq, "hq", "--q", q, 1) ||
+                  !take_extent(s, WS_CLI_SQ, &s->sq, "sq", "--q", q, 2)))
+    return false;
+  return !kv->data || (take_extent(s, WS_CLI_B, &s->b, "b", option, kv, 0) && take_extent(s, WS_CLI_HKV, &s->hkv, "hkv", option, kv, 1) &&
+                       take_extent(s, WS_CLI_SK, &s->sk, "sk", option, kv, 2));
 }
 
 static bool fill_inputs(struct ws_cli_problem *p, const struct ws_cli_array *files) {
@@ -519,7 +525,9 @@ static bool add_schedules(struct request *q, char *list) {
 
 static bool own_option(int option, char *value, struct request *q) {
   switch (option) {
-  case OPT_SCALE: q->has_scale = true; return ws_cli_parse_number("--scale", value, &q->scale);
+  case OPT_SCALE:
+    q->has_scale = true;
+    return ws_cli_parse_number("--scale", value, &q->scale) && (q->scale > 0 || (ws_cli_fail(0, "--scale: %s found, expected a number > 0", value), false));
   case OPT_Q:
   case OPT_K:
   case OPT_V: q->file[option - OPT_Q] = value; return true;

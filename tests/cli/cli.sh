@@ -101,6 +101,9 @@ expect 2 "layout: 'shbd' found, expected bshd or bhsd" "$tool" run "$copy" --lay
 expect 2 "--pad: '-8' found" "$tool" run "$copy" --pad -8
 expect 2 "--sms: '1a' found" "$tool" run "$copy" --sms 1a
 expect 2 "--scale: 'big' found" "$tool" run "$copy" --scale big
+for scale in 0 -1 -0.0 nan; do
+  expect 2 "--scale: " "$tool" run "$copy" --scale $scale
+done
 expect 2 'cannot be opened' "$tool" run "$copy" --shapes /nowhere/shapes
 expect 2 'no shape in it' "$tool" run "$copy" --shapes /dev/null
 expect 2 'take one shape' "$tool" run "$copy" --shape sq=1 --shape sq=2 --o "$work/o.npy"

@@ -33,6 +33,10 @@ that 'cmp -s "$work/o1.npy" "$work/o2.npy" && cmp -s "$work/l1.npy" "$work/l2.np
 that 'head -c 128 "$work/o1.npy" | grep -q "(2, 4, 37, 64,)"' 'O has the shape of Q'
 that 'head -c 128 "$work/l1.npy" | grep -q "(2, 4, 37,)"' 'LSE has the shape of Q without its columns'
 expect 0 'PASS' $run "$work/k64.ptx" --q "$work/q.npy" --shape hkv=4,sk=9
+expect 2 '--q: shape (2, 4, 37, 64) found, but --shape says sq=70' $run "$work/k64.ptx" --q "$work/q.npy" --shape sq=70
+expect 2 '--v: shape (2, 2, 50, 64) found, but --shape says hkv=4' $run "$work/k64.ptx" --v "$work/v.npy" --shape hkv=4
+expect 2 '--k: shape (2, 2, 50, 64) found, but --shape says b=1' $run "$work/k64.ptx" --k "$work/k.npy" --shape b=1
+expect 0 'b=2,hq=4,hkv=2,sq=37,sk=50' $run "$work/k64.ptx" $files --shape b=2,hq=4,hkv=2,sq=37,sk=50
 expect 2 'head dim 64 found, the kernel has 128' $run "$copy" --q "$work/q.npy"
 "$make" "$work/k3.npy" 3 2 50 64 2
 expect 2 'batch' $run "$work/k64.ptx" --q "$work/q.npy" --k "$work/k3.npy"
