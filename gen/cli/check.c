@@ -34,9 +34,8 @@ static bool accepted(const char *budget) {
 
 static int print_text(struct ws_cli_unit *u, const char *kernel, int code) {
   char *said = ws_cli_diagnostics(u, false);
-  if (said) fputs(said, stderr);
+  ws_cli_say(said);
   free(said);
-  fflush(stderr);
   for (size_t i = 0; u->compiled && i < u->compiled->n; i++) {
     const struct ws_kernel_text *k = &u->compiled->kernels[i];
     if (!meant(k, kernel)) continue;
@@ -92,11 +91,11 @@ static int print_sarif(struct ws_cli_unit *u, const char *kernel, int code) {
 int ws_cli_check(int argc, char **argv) {
   static const struct option options[] = {WS_CLI_SPEC_OPTIONS, {"help", no_argument, NULL, 'h'}, {0}};
   struct ws_cli_spec_options o = {.takes_sarif = true};
-  for (int c; (c = getopt_long(argc, argv, "D:h", options, NULL)) != -1;) {
+  for (int c; (c = ws_cli_next_option(argc, argv, ":D:h", options)) != -1;) {
     int taken = ws_cli_spec_option(&o, c, optarg);
     if (taken < 0) return WS_CLI_USAGE;
     if (taken) continue;
-    if (c != 'h') return ws_cli_fail(WS_CLI_USAGE, "see `warpscore check --help`");
+    if (c != 'h') return WS_CLI_USAGE;
     fputs(help_text, stdout);
     return WS_CLI_OK;
   }

@@ -334,9 +334,9 @@ static int execute(struct ws_cli_problem *p, const struct loaded *s, double time
 static int compare(struct result *r, const struct ws_cli_array *files, const struct loaded *other, double timeout) {
   struct ws_cli_problem twin;
   double time;
-  int code = WS_CLI_INTERNAL;
-  if (!ws_cli_problem_init(&twin, r->problem.manifest, &r->problem.shape, &r->problem.scale)) return WS_CLI_REJECTED;
-  if (ws_cli_problem_tensors(&twin) && fill_inputs(&twin, files)) code = execute(&twin, other, timeout, &time);
+  if (!ws_cli_problem_init(&twin, r->problem.manifest, &r->problem.shape, &r->problem.scale)) return twin.code;
+  int code = ws_cli_problem_tensors(&twin) ? WS_CLI_OK : twin.code;
+  if (code == WS_CLI_OK) code = fill_inputs(&twin, files) ? execute(&twin, other, timeout, &time) : WS_CLI_USAGE;
   if (code == WS_CLI_OK) {
     r->compared = true;
     r->distance = ws_cli_compare(&r->problem, &twin);
@@ -354,9 +354,10 @@ static int run_other_schedules(const struct request *q, struct result *r, const 
   for (size_t i = 1; i < q->nschedules && code == WS_CLI_OK && !r->disturbed; i++) {
     struct ws_cli_problem twin;
     double time;
-    if (!ws_cli_problem_init(&twin, r->problem.manifest, &r->problem.shape, &r->problem.scale)) return WS_CLI_REJECTED;
+    if (!ws_cli_problem_init(&twin, r->problem.manifest, &r->problem.shape, &r->problem.scale)) return twin.code;
     set_option(s, "schedule", q->schedule[i]);
-    code = ws_cli_problem_tensors(&twin) && fill_inputs(&twin, files) ? execute(&twin, s, q->timeout, &time) : WS_CLI_INTERNAL;
+    code = ws_cli_problem_tensors(&twin) ? WS_CLI_OK : twin.code;
+    if (code == WS_CLI_OK) code = fill_inputs(&twin, files) ? execute(&twin, s, q->timeout, &time) : WS_CLI_USAGE;
     bool same = code != WS_CLI_OK || (same_bits(&r->problem.t[WS_CLI_O], &twin.t[WS_CLI_O]) && same_bits(&r->problem.t[WS_CLI_LSE], &twin.t[WS_CLI_LSE]));
     if (!same) r->disturbed = q->schedule[i], r->pass = false;
     if (code != WS_CLI_OK) fprintf(stderr, "warpscore: the schedule was %s\n", q->schedule[i]);
@@ -371,10 +372,10 @@ static int run_shape(struct request *q, const struct ws_manifest *m, const struc
   struct ws_cli_shape shape = *given;
   memset(r, 0, sizeof *r);
   if (!shape_of_files(files, &shape)) return WS_CLI_USAGE;
-  if (!ws_cli_problem_init(&r->problem, m, &shape, q->has_scale ? &q->scale : NULL)) return WS_CLI_REJECTED;
+  if (!ws_cli_problem_init(&r->problem, m, &shape, q->has_scale ? &q->scale : NULL)) return r->problem.code;
   int code = WS_CLI_OK;
   if (!ws_cli_problem_tensors(&r->problem))
-    code = WS_CLI_INTERNAL;
+    code = r->problem.code;
   else if (!fill_inputs(&r->problem, files))
     code = WS_CLI_USAGE;
   else
@@ -384,8 +385,8 @@ static int run_shape(struct request *q, const struct ws_manifest *m, const struc
   r->pass = r->verdict.pass;
   if (code == WS_CLI_OK) code = run_other_schedules(q, r, files, &loaded[0]);
   if (code == WS_CLI_OK && q->compare) code = compare(r, files, &loaded[1], q->timeout);
-  if (code == WS_CLI_OK && q->out && !write_output(&r->problem.t[WS_CLI_O], q->out)) code = WS_CLI_INTERNAL;
-  if (code == WS_CLI_OK && q->lse && !write_output(&r->problem.t[WS_CLI_LSE], q->lse)) code = WS_CLI_INTERNAL;
+  if (code == WS_CLI_OK && q->out && !write_output(&r->problem.t[WS_CLI_O], q->out)) code = WS_CLI_USAGE;
+  if (code == WS_CLI_OK && q->lse && !write_output(&r->problem.t[WS_CLI_LSE], q->lse)) code = WS_CLI_USAGE;
   return code;
 }
 
@@ -466,7 +467,7 @@ static int run_request(struct request *q, const char *path) {
   bool any = q->out || q->lse;
   for (int i = 0; i < 3 && code == WS_CLI_OK; i++) {
     any |= q->file[i] != NULL;
-    if (q->file[i] && !ws_cli_npy_read(q->file[i], 4, &files[i])) code = WS_CLI_REJECTED;
+    if (q->file[i] && !ws_cli_npy_read(q->file[i], 4, &files[i])) code = WS_CLI_USAGE;
   }
   if (code == WS_CLI_OK && any && q->shapes.n > 1)
     code = ws_cli_fail(WS_CLI_USAGE, "%s and the like take one shape", names[0]);
@@ -547,12 +548,12 @@ static bool own_option(int option, char *value, struct request *q) {
 int ws_cli_run(int argc, char **argv) {
   struct request q = {0};
   struct ws_cli_shape base = WS_CLI_DEFAULT_SHAPE;
-  for (int c; (c = getopt_long(argc, argv, "D:h", options, NULL)) != -1;) {
+  for (int c; (c = ws_cli_next_option(argc, argv, ":D:h", options)) != -1;) {
     if (c == 'h') {
       fputs(help_text, stdout);
       return WS_CLI_OK;
     }
-    if (c == '?') return ws_cli_fail(WS_CLI_USAGE, "see `warpscore run --help`");
+    if (c == '?') return WS_CLI_USAGE;
     int taken = ws_cli_spec_option(&q.spec, c, optarg);
     if (!taken) taken = ws_cli_shape_option(&base, c, optarg);
     if (taken < 0 || (!taken && !own_option(c, optarg, &q))) return WS_CLI_USAGE;
