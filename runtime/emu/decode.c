@@ -121,21 +121,14 @@ static void transfer(struct decoder *d, struct instance *s, const struct ptx_ins
 
 static const char *mov_name(uint32_t bits) { return bits == 64 ? "mov.b64" : bits == 32 ? "mov.b32" : bits == 16 ? "mov.b16" : "mov.pred"; }
 
-/* Passes one argument or result. The variables of a call are shared with the callee (it sees the caller's storage);
- * registers are copied. `formal` belongs to callee, `actual` to caller. */
-static void pass(struct decoder *d, struct instance *caller, struct instance *callee, const struct ptx_inst *call,
-                 const struct ptx_operand *actual, struct ptx_sym *formal, bool result) {
-  if (formal->kind == SYM_VAR && actual->kind == OPD_SYM && actual->sym && actual->sym->kind == SYM_VAR && actual->sym->space == SP_PARAM) {
-    if (actual->sym->size < formal->size) ws_emu_decode_error(d, BAD_PTX, "argument '%s' is too small for '%s'", actual->sym->name, formal->name);
-    callee->var[formal->id] = ws_emu_var_offset(d, caller, actual->sym);
-    return;
-  }
-  if (formal->kind != SYM_REG) ws_emu_decode_error(d, WS_CUDA_ERROR_NOT_SUPPORTED, "this way of passing '%s' is not supported", formal->name);
-  if (formal->id == PTX_NO_REG) return; /* the callee never uses it */
+/* A register of the callee: `id` of the declaration `formal`. */
+static void pass_register(struct decoder *d, struct instance *caller, struct instance *callee, const struct ptx_inst *call,
+                          const struct ptx_operand *actual, const struct ptx_sym *formal, uint32_t id, bool result) {
+  if (id == PTX_NO_REG) return; /* the callee never uses it */
   uint32_t bits = ws_emu_types[formal->type].bits;
   if (bits < 16 && bits != 1) ws_emu_decode_error(d, WS_CUDA_ERROR_NOT_SUPPORTED, "this way of passing '%s' is not supported", formal->name);
   /* a register of the other instance is named by its slot: bind in the callee, then exchange one operand */
-  struct ptx_operand own = {.kind = OPD_REG, .reg = formal->id};
+  struct ptx_operand own = {.kind = OPD_REG, .reg = id};
   transfer(d, callee, call, mov_name(bits), own, own);
   struct inst *in = &d->k->code[d->k->n - 1];
   if (actual->kind == OPD_REG) {
@@ -149,6 +142,22 @@ static void pass(struct decoder *d, struct instance *caller, struct instance *ca
   } else {
     ws_emu_decode_error(d, BAD_PTX, "malformed argument");
   }
+}
+
+/* Passes one argument or result. The variables of a call are shared with the callee (it sees the caller's storage);
+ * registers are copied. `formal` belongs to callee, `actual` to caller. */
+static void pass(struct decoder *d, struct instance *caller, struct instance *callee, const struct ptx_inst *call,
+                 const struct ptx_operand *actual, struct ptx_sym *formal, bool result) {
+  if (formal->kind == SYM_VAR && actual->kind == OPD_SYM && actual->sym && actual->sym->kind == SYM_VAR && actual->sym->space == SP_PARAM) {
+    if (actual->sym->size < formal->size) ws_emu_decode_error(d, BAD_PTX, "argument '%s' is too small for '%s'", actual->sym->name, formal->name);
+    callee->var[formal->id] = ws_emu_var_offset(d, caller, actual->sym);
+    return;
+  }
+  if (formal->kind != SYM_REG || formal->lanes > (actual->kind == OPD_VEC ? actual->nsub : 0))
+    ws_emu_decode_error(d, WS_CUDA_ERROR_NOT_SUPPORTED, "this way of passing '%s' is not supported", formal->name);
+  for (uint32_t i = 0; i < formal->lanes && formal->elements; i++)
+    pass_register(d, caller, callee, call, &actual->sub[i], formal, formal->elements[i], result);
+  if (!formal->lanes) pass_register(d, caller, callee, call, actual, formal, formal->id, result);
 }
 
 /* A function that the system provides: one instruction with the addresses of arguments and result, which are variables of the caller. */
@@ -175,6 +184,7 @@ static bool system_call(struct decoder *d, struct instance *s, const struct ptx_
 
 /* call [(results),] function [, (arguments)] [, prototype] */
 static void call(struct decoder *d, struct instance *s, const struct ptx_inst *p) {
+  if (!p->nops) ws_emu_decode_error(d, BAD_PTX, "operands are missing");
   const struct ptx_operand *o = p->ops, *end = p->ops + p->nops, *rets = NULL, *args = NULL;
   if (o < end && o->kind == OPD_LIST) rets = o++;
   if (o == end || o->kind != OPD_SYM || !o->sym || o->sym->kind != SYM_FUNC)

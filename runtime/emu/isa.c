@@ -20,7 +20,8 @@ const struct isa_refused ws_emu_isa_refused[] = {
     {"multimem.*, cp.async.bulk of multimem addresses", "one device"},
     {"tex, tld4, txq, suld, sust, sured, suq, istypep", "no textures and surfaces"},
     {"shfl, vote without .sync; barrier.cluster, redux and elect on targets before theirs", "not on targets from sm_70 on"},
-    {"cvt of .s2f6x2, cvt.pack, vadd .. vset4 (video), add and the like of .u8x4", "not modelled"},
+    {"fma .oob", "the bits of the NaN that it looks for are not documented"},
+    {"cvt of .s2f6x2, vadd .. vset4 (video), add and the like of .u8x4", "not modelled"},
     {"call of a function pointer, recursive calls, alloca, stacksave, stackrestore", "calls are expanded when a kernel is decoded"},
     {NULL, NULL}};
 
@@ -98,7 +99,7 @@ static bool match_any_order(const struct isa_row *row, const char *mods, struct 
     char kind = *p == '?' || *p == '~' ? *p++ : 0;
     size_t place = strcspn(p, " ");
     int i = 0, found = -1;
-    head = head && !kind && !memchr(p, '|', place);
+    head = head && !kind && !memchr(p, '|', place) && strncmp(p, ".sync", 5);
     for (; i < (head ? u->nmods + 1 : n) && i < n && found < 0; i++) {
       size_t size = 1 + strcspn(m[i] + 1, ".");
       if (!taken[i] && size < sizeof u->mods[0] && offers(p, m[i], size)) found = i;
@@ -116,7 +117,7 @@ static bool match_any_order(const struct isa_row *row, const char *mods, struct 
 }
 
 /* Where no two places of a row offer the same modifier: not .row and .col of products. */
-static bool any_order(const struct isa_row *row) { return row->family != FAM_MATRIX && row->family != FAM_WGMMA; }
+static bool any_order(const struct isa_row *row) { return strcmp(row->mnemonic, "mma") && row->family != FAM_WGMMA; }
 
 bool ws_emu_isa_match(const char *name, struct isa_use *u, char *why, size_t n) {
   size_t len = strcspn(name, ".");

@@ -6,10 +6,11 @@ enum { MAX_REG_RANGE = 1 << 24, MAX_STATEMENTS = 1 << 23 };
 
 static void reg_declaration(struct parser *ps) {
   ws_emu_next(ps);
-  if (ws_emu_is(ps, ".v2") || ws_emu_is(ps, ".v4"))
-    ws_emu_parse_error(ps, ps->t.line, ps->t.col, "vector registers are not supported");
+  uint8_t lanes = ws_emu_is(ps, ".v2") ? 2 : ws_emu_is(ps, ".v4") ? 4 : 0;
+  if (lanes) ws_emu_next(ps);
   enum ptx_type type = ws_emu_type_of(&ps->t);
   if (type == T_NONE) ws_emu_parse_error(ps, ps->t.line, ps->t.col, ".reg needs a type");
+  if (lanes && (type == T_PRED || type == T_B128)) ws_emu_parse_error(ps, ps->t.line, ps->t.col, "there are no vectors of %s", ws_emu_types[type].text);
   ws_emu_next(ps);
   do {
     struct token name = ps->t;
@@ -27,6 +28,7 @@ static void reg_declaration(struct parser *ps) {
     struct ptx_sym *y = ws_emu_declare(ps, &name, range ? SYM_REG_RANGE : SYM_REG);
     y->type = (uint8_t)type;
     y->size = count;
+    y->lanes = lanes;
     y->space = SP_REG;
   } while (ws_emu_accept(ps, ","));
   ws_emu_expect(ps, ";");

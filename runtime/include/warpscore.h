@@ -43,7 +43,7 @@
  * Build with CMake: find_package(warpscore), link warpscore::warpscore or warpscore::warpscore-static;
  * warpscore_embed_ptx(program k.ptx k_ptx) compiles a kernel into the program as the array k_ptx[k_ptx_length], declared
  * in k_ptx.h, for ws_kernel_load_text. Or: cc program.c $(pkg-config --cflags --libs warpscore). The library depends on
- * libc alone: the CUDA driver and the emulator are opened at run time. Nothing here exits, prints, or keeps global state.
+ * libc and libm alone: the CUDA driver and the emulator are opened at run time. Nothing here exits, prints, or keeps global state.
  *
  * Thread-safety: all functions may be called from several threads at once, on the same objects too, except that an
  * object must not be closed or freed while another call uses it. An err belongs to one call at a time.

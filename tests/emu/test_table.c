@@ -58,7 +58,8 @@ static void test_order(void **state) {
       {"cp.async.bulk.tensor.2d.cta_group::1.shared::cluster.global.mbarrier::complete_tx::bytes",
        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.cta_group::1"},
       {"tcgen05.commit.mbarrier::arrive::one.cta_group::1.shared::cluster.b64", "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64"},
-      {"ld.v4.global.u32", "ld.global.v4.u32"}, {"div.ftz.rn.f32", "div.rn.ftz.f32"}, {"setp.and.lt.s32", "setp.lt.and.s32"}};
+      {"ld.v4.global.u32", "ld.global.v4.u32"}, {"div.ftz.rn.f32", "div.rn.ftz.f32"}, {"setp.and.lt.s32", "setp.lt.and.s32"},
+      {"ldmatrix.sync.aligned.x4.trans.m8n8.shared.b16", "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"}};
   static const char *const bad[] = {"cp.bulk.async.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes", "cp.async.bulk.global.shared::cluster.mbarrier::complete_tx::bytes",
                                     "ld.v4.global.u32.u32", "mma.sync.aligned.m16n8k16.col.row.f32.f16.f16.f32", "cvt.f32.rn.f16.f16"};
   struct isa_use u;
