@@ -1,6 +1,9 @@
-/* Memory runs out at every allocation of a compile, once and for good: ws_compile says so, and nothing is left behind.
+/* Memory runs out at an allocation of a compile, once and for good: ws_compile says so, and nothing is left behind.
  *
- *   gen_oom TEMPLATES FILE...
+ *   gen_oom MOST TEMPLATES FILE...
+ *
+ * At every allocation, or where a compile has more than MOST at so many of them, other ones in each file; once more with templates
+ * read from a folder, every eighth file.
  *
  * Linked with --wrap=calloc,malloc,realloc,fopen,fclose: the arena's memory, and the files of overriding templates. */
 #include "compile.h"
@@ -58,12 +61,12 @@ static bool attempt(const struct corpus_file *f, const char *templates, long all
   return good && !open_files;
 }
 
-static bool every_allocation(const struct corpus_file *f, const char *templates) {
+static bool run_out(const struct corpus_file *f, const char *templates, long most, long shift) {
   bool oom = true, good = true;
   calls = 0;
   if (!attempt(f, templates, -1, &oom) || oom) return false;
-  long n = calls;
-  for (long i = 0; i < n && good; i++) {
+  long n = calls, step = (n + most - 1) / most;
+  for (long i = step > 1 ? shift % step : 0; i < n && good; i += step) {
     good = attempt(f, templates, i, &oom);
     if (good && !oom) good = fprintf(stderr, "%s: %ld of %ld allocations suffice, but nothing was said\n", f->path, i, n) < 0;
   }
@@ -72,11 +75,12 @@ static bool every_allocation(const struct corpus_file *f, const char *templates)
 }
 
 int main(int argc, char **argv) {
-  if (argc < 3) return fprintf(stderr, "usage: gen_oom TEMPLATES FILE...\n"), 2;
+  long most = argc > 3 ? strtol(argv[1], NULL, 10) : 0;
+  if (most < 1) return fprintf(stderr, "usage: gen_oom MOST TEMPLATES FILE...\n"), 2;
   bool good = true;
-  for (int i = 2; i < argc; i++) {
+  for (int i = 3; i < argc; i++) {
     struct corpus_file f = corpus_read(argv[i]);
-    good = every_allocation(&f, NULL) && every_allocation(&f, argv[1]) && good;
+    good = run_out(&f, NULL, most, i) && (i % 8 != 3 || run_out(&f, argv[2], most, i + 1)) && good;
     free(f.text);
   }
   return !good;
