@@ -113,6 +113,9 @@ struct tile ws_lower_read(struct lower *l, const struct ws_node *x, const struct
     if (acc && turned) return ws_load_turned(l, m, into);
     if (acc && !m->transposed) return from_global(l, x, into);
   }
-  ws_error(l->diags, x->pos, "not-lowered", "read: this memory in layout `%s` is not lowered for %s", ws_layout_name(x->layout), l->s->target);
+  if (m->space == WS_GLOBAL && m->tensor->type != WS_F32)
+    ws_error(l->diags, x->pos, "not-lowered", "read: a tile of `%s` straight from global memory: not lowered for %s; `load` it into shared memory and read that", m->tensor->name, l->s->target);
+  else
+    ws_error(l->diags, x->pos, "not-lowered", "read: this memory in layout `%s` is not lowered for %s", ws_layout_name(x->layout), l->s->target);
   return *into;
 }

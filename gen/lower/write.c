@@ -110,7 +110,7 @@ void ws_lower_write(struct lower *l, struct ws_act *a) {
     return;
   }
   if (a->value->kind == WS_N_CONST && to->rows > 1 && to->cols > 1 && to->buffer->layout.units && (bits == 16 || bits == 32) &&
-      (to->rows % (16 * l->prog->role->warps) || to->buffer->layout.units * 128 > to->cols * (int)bits)) {
+      (to->rows % (16 * l->prog->role->warps) || (to->cols == to->buffer->cols && to->buffer->layout.units * 128 > to->cols * (int)bits))) {
     unsigned word;
     if (!ws_constant_bits(a->value->value, to->buffer->type, &word)) ws_error(l->diags, a->value->pos, "not-lowered", "this constant is not exact in %s", ws_type_name(to->buffer->type));
     ws_copy_fill(l, to, ws_fmt(l->arena, "0x%08X", word), a->src->pos);
