@@ -261,6 +261,21 @@ const char *ws_copy_pass_guard(struct lower *l, const struct copy_map *map, int 
   return p;
 }
 
+/* The padding of rows is filled with zeros, as loads do it. */
+void ws_copy_fill(struct lower *l, const struct ws_mem *to, const char *word, struct ws_pos pos) {
+  if (!part_is_plain(l, to)) return;
+  enum ws_type t = to->buffer->type;
+  struct copy_map *map = ws_copy_map(l, to->buffer->name, to->rows, to->cols, t, &to->buffer->layout, true, ws_lower_in_loop(l, NULL, to->buffer), pos);
+  struct smem_side s = smem_side(l, to, map);
+  const char *v = ws_lower_temp(l, WS_REG_B32);
+  OP(l, "mov_b32", v, word);
+  if (map->whole < map->units) OP(l, "fill_padding", v, map->unit_bytes, ws_lower_int(l, map->whole * 16L), ws_lower_temp(l, WS_REG_PRED));
+  for (int k = 0; k < map->passes; k++) {
+    const char *imm, *reg = smem_pass(l, &s, map, k, &imm), *guard = ws_copy_pass_guard(l, map, k);
+    OP(l, "fill_unit", guard ? ws_fmt(l->arena, "@!%s ", guard) : "", reg, imm, v);
+  }
+}
+
 /* `l2=...`: a policy for the L2 cache, made once a program. */
 struct l2_hint ws_lower_l2(struct lower *l, const struct ws_act *a) {
   if (!a->opt.l2 || !strcmp(a->opt.l2, "evict_normal")) return (struct l2_hint){"", ""};
@@ -274,12 +289,23 @@ struct l2_hint ws_lower_l2(struct lower *l, const struct ws_act *a) {
   return (struct l2_hint){".L2::cache_hint", ws_fmt(l->arena, ", %s", *reg)};
 }
 
-/* Do the rows of the tensor start at multiples of 16 bytes? The strides say so at run time. */
-static const char *aligned(struct lower *l, const struct ws_tensor *t) {
+/* The first column of a tile whose columns end at run time. */
+static const char *first_column(struct lower *l, const struct ws_mem *m) {
+  const char *first = ws_lower_temp(l, WS_REG_B32);
+  OP(l, "mul_s32", first, m->col_block ? ws_uniform_int(l, m->col_block) : "0", ws_lower_int(l, m->col_block_cols));
+  if (m->col0) OP(l, "add_s32", first, first, ws_lower_int(l, m->col0));
+  return first;
+}
+
+/* Can the tile be copied in units of 16 bytes: do rows start at multiples of them, and is no unit cut by the end of its row? Strides
+ * and extents say so at run time. */
+static const char *aligned(struct lower *l, const struct ws_mem *m) {
+  const struct ws_tensor *t = m->tensor;
   const char *bits = ws_lower_temp(l, WS_REG_B64), *p = ws_lower_temp(l, WS_REG_PRED);
   OP(l, "aligned_start", bits, param(l, t, "data", NULL));
   for (int k = 0; k < t->ndims; k++)
     if (t->dim[k] && k != t->col_dim) OP(l, "aligned_stride", bits, param(l, t, "stride", t->dim[k]));
+  OP(l, "aligned_columns", bits, ws_lower_extent(l, t->dim[t->col_dim]), first_column(l, m), ws_lower_int(l, m->cols), ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B64));
   OP(l, "aligned", p, bits);
   return p;
 }
@@ -290,16 +316,17 @@ static void load_columns(struct lower *l, struct ws_act *a, int unit) {
   struct copy_map *map = copy_map_by(l, unit, to->buffer->name, to->rows, to->cols, WS_F32, &to->buffer->layout, false, unit == 16, a->src->pos);
   struct pointer *p = ws_copy_pointer(l, from, map);
   const struct row_walk w = ws_copy_walk(l, from, p);
-  const char *left = ws_copy_rows_left(l, from, map->row), *bytes = ws_lower_temp(l, WS_REG_B32), *first = ws_lower_temp(l, WS_REG_B32);
-  OP(l, "mul_s32", first, from->col_block ? ws_uniform_int(l, from->col_block) : "0", ws_lower_int(l, from->col_block_cols));
-  if (from->col0) OP(l, "add_s32", first, first, ws_lower_int(l, from->col0));
-  OP(l, "columns_left", bytes, ws_lower_extent(l, from->tensor->dim[from->tensor->col_dim]), first, map->unit_bytes, ws_lower_int(l, unit));
+  const char *left = ws_copy_rows_left(l, from, map->row), *bytes = ws_lower_temp(l, WS_REG_B32), *first = first_column(l, from);
+  const char *extent = ws_lower_extent(l, from->tensor->dim[from->tensor->col_dim]);
+  if (unit == 4) OP(l, "columns_left", bytes, extent, first, map->unit_bytes, ws_lower_int(l, unit));
+  else OP(l, "columns_inside", left, extent, first, map->unit_bytes, bytes, ws_lower_temp(l, WS_REG_PRED));
   struct smem_side s = smem_side(l, to, map);
   struct l2_hint l2 = ws_lower_l2(l, a);
   for (int k = 0; k < map->passes; k++) {
     const char *imm, *reg = smem_pass(l, &s, map, k, &imm), *guard = ws_copy_pass_guard(l, map, k);
-    OP(l, unit == 4 ? "cp_async_element" : "cp_async_columns", guard ? ws_fmt(l->arena, "@!%s ", guard) : "", reg, imm, w.address, left, ws_lower_int(l, k * map->rows_pass),
-       ws_lower_temp(l, WS_REG_PRED), ws_lower_temp(l, WS_REG_B32), bytes, l2.form, l2.policy);
+    const char *off = guard ? ws_fmt(l->arena, "@!%s ", guard) : "", *p1 = ws_lower_temp(l, WS_REG_PRED), *size = ws_lower_temp(l, WS_REG_B32), *row = ws_lower_int(l, k * map->rows_pass);
+    if (unit == 4) OP(l, "cp_async_element", off, reg, imm, w.address, left, row, p1, size, bytes, l2.form, l2.policy);
+    else OP(l, "cp_async_clipped", off, reg, imm, w.address, left, row, p1, size, l2.form, l2.policy);
     if (k + 1 < map->passes) ws_walk_on(l, &w, k + 1);
   }
 }
@@ -316,7 +343,7 @@ static bool load_when(struct lower *l, const struct ws_act *a, const char **skip
 static void load_run_time_columns(struct lower *l, struct ws_act *a) {
   const char *skip, *single = ws_ptx_label(&l->px, "unaligned"), *end = ws_ptx_label(&l->px, "loaded");
   if (!load_when(l, a, &skip)) return;
-  OP(l, "branch_unless", aligned(l, a->from->tensor), single);
+  OP(l, "branch_unless", aligned(l, a->from), single);
   l->depth++; /* what this way needs is computed before the branches */
   load_columns(l, a, 16);
   l->depth--;

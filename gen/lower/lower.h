@@ -5,7 +5,7 @@
  *   kernel.c   the kernel around them: parameters, roles, barriers, manifest facts
  *   ring.c     slots of rings, mbarriers, named barriers;  watchdog.c  waits at mbarriers;  fence.c  fences by hand
  *   tile.c     register tiles: which register holds which element
- *   expr.c     elementwise expressions; eval.h says how;  half.c  in f16;  part.c  parts of tiles
+ *   expr.c     elementwise expressions; eval.h says how;  rising.c  slopes;  half.c  in f16;  part.c  parts of tiles
  *   rows.c     row reductions, votes, masks, positions
  *   read.c     memory into registers
  *   uniform.c  values that all threads share: indices, lists, conditions
@@ -105,6 +105,7 @@ struct ring_pos {
   const char *name;
   const char *bytes, *first, *last;/* cp.async: byte offset of the slot, a register; of the first and the last one */
   const char *stage, *phase;       /* registers, mbarriers: stage (NULL = there is one) and the parity to wait for */
+  const char *told;                /* by `expect`, with stages: the stage that was told last, its address less the place of the first */
 };
 struct slot {                      /* what a handle stands for: registers, or "" for a static place */
   const char *at, *bar;            /* bytes from %smem; address of its full mbarrier */

@@ -158,6 +158,7 @@ struct ws_var {                 /* a register tile */
   int rows, cols;
   enum ws_type type;
   enum ws_layout layout;
+  bool adds;                    /* products are added to it: a vector that it starts from is widened */
   bool partial;                 /* a partial row sum: rowpart without total */
   int nassign;
 };

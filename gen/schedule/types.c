@@ -277,7 +277,8 @@ static void check_assign(struct infer *in, const struct ws_act *a) {
       ws_error(in->s->diags, x->pos, "partial", "`%s` holds a partial row sum, in which this would count once for each thread of the row: start from 0 and add it behind `total`", v->name);
     return;
   }
-  if (x->rows != v->rows || x->cols != v->cols)
+  bool widened = v->adds && (x->rows == v->rows || x->rows == 1) && (x->cols == v->cols || x->cols == 1);
+  if ((x->rows != v->rows || x->cols != v->cols) && !widened)
     ws_error(in->s->diags, x->pos, "shape", "`%s` is [%d, %d] elsewhere, [%d, %d] here; only a constant is widened", v->name, v->rows,
              v->cols, x->rows, x->cols);
   else if (x->layout != v->layout && x->layout != WS_L_NONE)
@@ -307,6 +308,7 @@ static void product(struct infer *in, struct ws_act *a) {
     struct ws_product_shape p = ws_product_shape(in->s, a);
     struct ws_node d = {.rows = p.m, .cols = p.n, .type = WS_F32, .layout = WS_L_ACC, .kind = WS_N_OP};
     grow(in, a->dst, &d);
+    a->dst->adds |= a->accumulate;
   }
   if (in->check) ws_check_product(in->s, in->p, a);
 }

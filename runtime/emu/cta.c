@@ -64,6 +64,9 @@ static void special_registers(struct warp *w) {
   fill32(w, SR_DYN_SMEM, l->dynamic_shared);
   fill32(w, SR_TOTAL_SMEM, c->shared_size);
   fill32(w, SR_AGGR_SMEM, c->shared_size + c->k->shared_base);
+  fill32(w, SR_RESERVED_END, c->k->shared_base);
+  fill32(w, SR_ZERO, 0);
+  if (c->k->sreg[SR_ZERO64] != NO_SLOT) memset(ws_emu_slot(w, c->k->sreg[SR_ZERO64]), 0, LANES * sizeof(uint64_t));
   if (c->k->sreg[SR_GRIDID] != NO_SLOT) {
     uint64_t *r = ws_emu_slot(w, c->k->sreg[SR_GRIDID]);
     for (int i = 0; i < LANES; i++) r[i] = c->grid->id;

@@ -121,21 +121,14 @@ static void transfer(struct decoder *d, struct instance *s, const struct ptx_ins
 
 static const char *mov_name(uint32_t bits) { return bits == 64 ? "mov.b64" : bits == 32 ? "mov.b32" : bits == 16 ? "mov.b16" : "mov.pred"; }
 
-/* Passes one argument or result. The variables of a call are shared with the callee (it sees the caller's storage);
- * registers are copied. `formal` belongs to callee, `actual` to caller. */
-static void pass(struct decoder *d, struct instance *caller, struct instance *callee, const struct ptx_inst *call,
-                 const struct ptx_operand *actual, struct ptx_sym *formal, bool result) {
-  if (formal->kind == SYM_VAR && actual->kind == OPD_SYM && actual->sym && actual->sym->kind == SYM_VAR && actual->sym->space == SP_PARAM) {
-    if (actual->sym->size < formal->size) ws_emu_decode_error(d, BAD_PTX, "argument '%s' is too small for '%s'", actual->sym->name, formal->name);
-    callee->var[formal->id] = ws_emu_var_offset(d, caller, actual->sym);
-    return;
-  }
-  if (formal->kind != SYM_REG) ws_emu_decode_error(d, WS_CUDA_ERROR_NOT_SUPPORTED, "this way of passing '%s' is not supported", formal->name);
-  if (formal->id == PTX_NO_REG) return; /* the callee never uses it */
+/* A register of the callee: `id` of the declaration `formal`. */
+static void pass_register(struct decoder *d, struct instance *caller, struct instance *callee, const struct ptx_inst *call,
+                          const struct ptx_operand *actual, const struct ptx_sym *formal, uint32_t id, bool result) {
+  if (id == PTX_NO_REG) return; /* the callee never uses it */
   uint32_t bits = ws_emu_types[formal->type].bits;
   if (bits < 16 && bits != 1) ws_emu_decode_error(d, WS_CUDA_ERROR_NOT_SUPPORTED, "this way of passing '%s' is not supported", formal->name);
   /* a register of the other instance is named by its slot: bind in the callee, then exchange one operand */
-  struct ptx_operand own = {.kind = OPD_REG, .reg = formal->id};
+  struct ptx_operand own = {.kind = OPD_REG, .reg = id};
   transfer(d, callee, call, mov_name(bits), own, own);
   struct inst *in = &d->k->code[d->k->n - 1];
   if (actual->kind == OPD_REG) {
@@ -149,6 +142,41 @@ static void pass(struct decoder *d, struct instance *caller, struct instance *ca
   } else {
     ws_emu_decode_error(d, BAD_PTX, "malformed argument");
   }
+}
+
+/* A register or constant where the callee has a variable, which lies in the thread's local memory. */
+static void pass_memory(struct decoder *d, struct instance *caller, struct instance *callee, const struct ptx_inst *call,
+                        const struct ptx_operand *actual, const struct ptx_sym *formal, bool result) {
+  static const char *const names[2][9] = {{[1] = "st.local.b8", [2] = "st.local.b16", [4] = "st.local.b32", [8] = "st.local.b64"},
+                                          {[1] = "ld.local.b8", [2] = "ld.local.b16", [4] = "ld.local.b32", [8] = "ld.local.b64"}};
+  const char *name = names[result][formal->size];
+  if (!name) ws_emu_decode_error(d, WS_CUDA_ERROR_NOT_SUPPORTED, "this way of passing '%s' is not supported", formal->name);
+  struct ptx_operand *base = WS_EMU_NEW(&d->k->pool, struct ptx_operand);
+  *base = (struct ptx_operand){.kind = OPD_INT, .imm = LOCAL_BASE + ws_emu_var_offset(d, callee, formal), .reg = PTX_NO_REG};
+  struct ptx_operand at = {.kind = OPD_ADDR, .sub = base, .nsub = 1, .reg = PTX_NO_REG};
+  if (result) transfer(d, caller, call, name, *actual, at);
+  else transfer(d, caller, call, name, at, *actual);
+}
+
+/* Passes one argument or result. The variables of a call are shared with the callee (it sees the caller's storage);
+ * registers are copied. `formal` belongs to callee, `actual` to caller. */
+static void pass(struct decoder *d, struct instance *caller, struct instance *callee, const struct ptx_inst *call,
+                 const struct ptx_operand *actual, struct ptx_sym *formal, bool result) {
+  if (formal->kind == SYM_VAR && actual->kind == OPD_SYM && actual->sym && actual->sym->kind == SYM_VAR && actual->sym->space == SP_PARAM) {
+    if (actual->sym->size < formal->size) ws_emu_decode_error(d, BAD_PTX, "argument '%s' is too small for '%s'", actual->sym->name, formal->name);
+    callee->var[formal->id] = ws_emu_var_offset(d, caller, actual->sym);
+    return;
+  }
+  if (result && actual->kind == OPD_SINK) return;
+  if (formal->kind == SYM_VAR && formal->size <= 8 && !formal->is_array && actual->kind != OPD_VEC && actual->kind != OPD_SYM) {
+    pass_memory(d, caller, callee, call, actual, formal, result);
+    return;
+  }
+  if (formal->kind != SYM_REG || formal->lanes > (actual->kind == OPD_VEC ? actual->nsub : 0))
+    ws_emu_decode_error(d, WS_CUDA_ERROR_NOT_SUPPORTED, "this way of passing '%s' is not supported", formal->name);
+  for (uint32_t i = 0; i < formal->lanes && formal->elements; i++)
+    pass_register(d, caller, callee, call, &actual->sub[i], formal, formal->elements[i], result);
+  if (!formal->lanes) pass_register(d, caller, callee, call, actual, formal, formal->id, result);
 }
 
 /* A function that the system provides: one instruction with the addresses of arguments and result, which are variables of the caller. */
@@ -175,6 +203,7 @@ static bool system_call(struct decoder *d, struct instance *s, const struct ptx_
 
 /* call [(results),] function [, (arguments)] [, prototype] */
 static void call(struct decoder *d, struct instance *s, const struct ptx_inst *p) {
+  if (!p->nops) ws_emu_decode_error(d, BAD_PTX, "operands are missing");
   const struct ptx_operand *o = p->ops, *end = p->ops + p->nops, *rets = NULL, *args = NULL;
   if (o < end && o->kind == OPD_LIST) rets = o++;
   if (o == end || o->kind != OPD_SYM || !o->sym || o->sym->kind != SYM_FUNC)
@@ -211,11 +240,11 @@ static void call(struct decoder *d, struct instance *s, const struct ptx_inst *p
   }
   for (uint32_t i = 0; i < f->nparams; i++) pass(d, s, callee, p, &args->sub[i], f->params[i], false);
   for (uint32_t i = 0; i < f->nrets; i++)
-    if (f->rets[i]->kind == SYM_VAR) pass(d, s, callee, p, &rets->sub[i], f->rets[i], true);
+    if (f->rets[i]->kind == SYM_VAR && rets->sub[i].kind == OPD_SYM) pass(d, s, callee, p, &rets->sub[i], f->rets[i], true);
   statements(d, callee);
   d->now = p;
   for (uint32_t i = 0; i < f->nrets; i++)
-    if (f->rets[i]->kind == SYM_REG) pass(d, s, callee, p, &rets->sub[i], f->rets[i], true);
+    if (f->rets[i]->kind == SYM_REG || rets->sub[i].kind != OPD_SYM) pass(d, s, callee, p, &rets->sub[i], f->rets[i], true);
   if (skip != NO_SLOT) d->k->code[skip].o[0] = (uint32_t)d->k->n;
   d->depth--;
 }

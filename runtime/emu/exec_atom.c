@@ -27,6 +27,20 @@ static uint64_t combine_int(int op, uint64_t old, uint64_t b, uint8_t type) {
   }
 }
 
+/* min and max of a NaN and a number give the number, -0 is less than +0 (PTX ISA "min", "max"). */
+static uint16_t extreme_half(int op, uint16_t a, uint16_t b, bool bf) {
+  float x = bf ? bf2f(a) : h2f(a), y = bf ? bf2f(b) : h2f(b);
+  if (x != x && y != y) return 0x7fff;
+  if (x != x || y != y) return x != x ? b : a;
+  bool less = x < y || (x == y && a > b); /* equal and different: zeros */
+  return less == (op == A_MIN) ? a : b;
+}
+static uint64_t extreme_float(int op, uint64_t old, uint64_t b, uint8_t type) {
+  bool bf = type == T_BF16 || type == T_BF16X2;
+  uint64_t r = extreme_half(op, (uint16_t)old, (uint16_t)b, bf);
+  return ws_emu_types[type].bits == 16 ? r : r | (uint64_t)extreme_half(op, (uint16_t)(old >> 16), (uint16_t)(b >> 16), bf) << 16;
+}
+
 /* .f32 additions in global memory flush subnormals, those in shared memory do not. */
 static uint64_t add_float(uint64_t old, uint64_t b, uint8_t type, bool flush) {
   switch (type) {
@@ -51,6 +65,7 @@ static uint64_t add_float(uint64_t old, uint64_t b, uint8_t type, bool flush) {
     do {                                                                                                              \
       if (OP(in) == A_CAS) next = old == (T)b ? (T)c : old;                                                           \
       else if (ws_emu_types[TYPE(in)].cls == 'f' && OP(in) == A_ADD) next = (T)add_float(old, b, TYPE(in), flush);    \
+      else if (ws_emu_types[TYPE(in)].cls == 'f' && OP(in) != A_EXCH) next = (T)extreme_float(OP(in), old, b, TYPE(in)); \
       else next = (T)combine_int(OP(in), old, (T)b, TYPE(in));                                                        \
     } while (!__atomic_compare_exchange_n(q, &old, next, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));                 \
     return old;                                                                                                       \
@@ -94,6 +109,28 @@ HANDLER(atomic) {
   return EV_NEXT;
 }
 
+/* 16 bytes, under a lock that all worker threads share: the one piece of state of these handlers. */
+static int lock_128;
+HANDLER(atomic_128) {
+  struct access p;
+  int ev = access_lanes(w, in, 1, SPACE(in), 16, ACCESS_WRITE | ACCESS_STRONG, &p);
+  if (ev != EV_NEXT) return ev;
+  order(w, in);
+  count_access(w, SPACE(in), 16, ACCESS_WRITE);
+  w->cta->polls++;
+  for (uint32_t m = w->mask; m; m &= m - 1) {
+    uint32_t i = (uint32_t)__builtin_ctz(m);
+    const uint8_t *b = w->regs + in->o[2] + i * 16, *c = OP(in) == A_CAS ? w->regs + in->o[3] + i * 16 : b;
+    uint8_t old[16];
+    while (__atomic_exchange_n(&lock_128, 1, __ATOMIC_ACQUIRE)) continue;
+    memcpy(old, p.p[i], 16);
+    if (OP(in) == A_EXCH || !memcmp(old, b, 16)) memcpy(p.p[i], c, 16);
+    __atomic_store_n(&lock_128, 0, __ATOMIC_RELEASE);
+    memcpy(w->regs + in->o[0] + i * 16, old, 16);
+  }
+  return EV_NEXT;
+}
+
 /* Vector: every element is an atomic operation of its own. x: results (atom), then operands. */
 HANDLER(atomic_vector) {
   struct access p;
@@ -126,6 +163,7 @@ emu_fn *LEVELLED(ws_emu_resolve_atom)(struct bind *b) {
   in->imm2 = op | (int64_t)t << 8 | (int64_t)(ws_emu_types[t].bits / 8) << 16 | (int64_t)(u->row->mnemonic[0] == 'a') << 24;
   if (ws_emu_has(u, ".acquire") || ws_emu_has(u, ".acq_rel")) in->imm2 |= ACQUIRES;
   if (ws_emu_has(u, ".release") || ws_emu_has(u, ".acq_rel")) in->imm2 |= RELEASES;
+  if (t == T_B128) return atomic_128;
   if (u->vec == 1) return atomic;
   return b->space == SP_SHARED || ws_emu_types[t].bits / 8 * u->vec > 16 ? NULL : atomic_vector;
 }

@@ -102,8 +102,9 @@ HANDLER(set) {
   return EV_NEXT;
 }
 HANDLER(set_x2) {
-  uint32_t t[2], *d = SLOT(uint32_t, 0);
+  uint32_t t[2], *d = SLOT(uint32_t, 0), c = in->o[3] == NO_SLOT ? 0 : SRC_PRED(3);
   compared_x2(w, in, 1, 2, t);
+  for (int k = 0; k < 2; k++) t[k] = combine(in, t[k], c);
   for (uint32_t m = w->mask; m; m &= m - 1) {
     int i = __builtin_ctz(m);
     d[i] = (t[0] >> i & 1 ? (uint32_t)in->imm2 : 0) | (t[1] >> i & 1 ? (uint32_t)in->imm2 << 16 : 0);
@@ -196,7 +197,9 @@ static emu_fn *resolve_set(struct bind *b) {
   if (!bind_compare(b, s)) return NULL;
   b->in->w = (uint8_t)(ws_emu_types[d].bits / 8);
   b->in->imm2 = d == T_F32 ? 0x3f800000 : d == T_F16 || d == T_F16X2 ? 0x3c00 : d == T_BF16 || d == T_BF16X2 ? 0x3f80 : 0xffffffff;
-  return d == T_F16X2 || d == T_BF16X2 ? set_x2 : set;
+  if (s != T_F16X2 && s != T_BF16X2) return set;
+  b->in->imm2 &= 0xffff; /* half by half */
+  return set_x2;
 }
 
 static emu_fn *by_width(uint8_t bits, emu_fn *f16, emu_fn *f32, emu_fn *f64) { return bits == 16 ? f16 : bits == 32 ? f32 : f64; }

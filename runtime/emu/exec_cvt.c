@@ -2,6 +2,7 @@
  * conversions. */
 #include "exec.h"
 #include <float.h>
+#include <stdlib.h>
 
 /* R_STOCHASTIC carries in a mode how many random bits there are (from bit 3 on) and the bits (from bit 8 on). */
 enum { R_NEAREST, R_ZERO, R_DOWN, R_UP, R_AWAY, R_STOCHASTIC };
@@ -261,6 +262,27 @@ HANDLER(cvt_to_ue8m0) {
 static uint32_t of_ue8m0(uint32_t code) { return code == 0xff ? 0x7fff : code ? code << 7 : 0x40; } /* 2^-127 is subnormal in bf16 */
 DEF1(cvt_of_ue8m0, uint32_t, uint16_t, of_ue8m0(a[i] >> 8) << 16 | of_ue8m0(a[i] & 0xff))
 
+/* cvt.pack: b below a, below what is left of c (PTX ISA "cvt.pack"). imm: bits of an element; imm2: most in the low half, least in the high one. */
+HANDLER(cvt_saturate_pack) {
+  const int32_t *a = SLOT(int32_t, 1), *b = SLOT(int32_t, 2);
+  const uint32_t *c = in->o[3] == NO_SLOT ? NULL : SLOT(uint32_t, 3);
+  uint32_t *d = SLOT(uint32_t, 0), bits = (uint32_t)in->imm, mask = (1u << bits) - 1;
+  int32_t least = (int32_t)(in->imm2 >> 32), most = (int32_t)(in->imm2 & 0xffff);
+  for (uint32_t m = w->mask; m; m &= m - 1) {
+    int i = __builtin_ctz(m);
+    int32_t hi = a[i] < least ? least : a[i] > most ? most : a[i], lo = b[i] < least ? least : b[i] > most ? most : b[i];
+    d[i] = ((uint32_t)lo & mask) | ((uint32_t)hi & mask) << bits | (c ? c[i] << 2 * bits : 0);
+  }
+  return EV_NEXT;
+}
+static emu_fn *resolve_pack(struct bind *b) {
+  const char *type = b->u->mods[2]; /* .u8 and the like */
+  int64_t bits = strtol(type + 2, NULL, 10), most = (1ll << (type[1] == 's' ? bits - 1 : bits)) - 1;
+  b->in->imm = bits;
+  b->in->imm2 = most | (type[1] == 's' ? -most - 1 : 0) * (1ll << 32);
+  return cvt_saturate_pack;
+}
+
 /* ---- the frequent ones as vector loops ---- */
 DEF2(bf16x2_f32, uint32_t, float, float, (uint32_t)f2bf(a[i]) << 16 | f2bf(b[i]))
 DEF2(f16x2_f32, uint32_t, float, float, (uint32_t)f2h(a[i]) << 16 | f2h(b[i]))
@@ -311,12 +333,13 @@ emu_fn *LEVELLED(ws_emu_resolve_cvt)(struct bind *b) {
   const struct isa_use *u = b->u;
   struct inst *in = b->in;
   uint8_t t = u->type[0], s = u->type[1];
+  if (ws_emu_has(u, ".pack")) return resolve_pack(b);
   for (size_t i = 0; i < sizeof fast / sizeof *fast; i++)
     if (!strcmp(fast[i].key, u->key) && fast[i].dst == b->dw && fast[i].src == b->sw) return fast[i].fn;
   int64_t mode = R_NEAREST;
   bool integral = false, given = false;
   for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
-    if (!strcmp(u->mods[0], modes[i].mod)) mode = modes[i].mode, integral = modes[i].integral, given = !integral;
+    if (!strcmp(u->mods[0], modes[i].mod) && !u->ignored[0]) mode = modes[i].mode, integral = modes[i].integral, given = !integral;
   int64_t flags = (ws_emu_has(u, ".ftz") ? CV_FTZ : 0) | (ws_emu_has(u, ".sat") ? CV_SAT : 0) | (ws_emu_has(u, ".relu") ? CV_RELU : 0) |
                   (ws_emu_has(u, ".satfinite") ? CV_SATFINITE : 0) | (integral ? CV_INTEGRAL : 0);
   in->imm = s | (int64_t)t << 8 | mode << 16 | flags << 24;

@@ -99,6 +99,8 @@ DEF3(mad24lo_u, uint32_t, uint32_t, uint32_t, uint32_t, u24(a[i]) * u24(b[i]) + 
 DEF3(mad24hi_u, uint32_t, uint32_t, uint32_t, uint32_t, (u24(a[i]) * u24(b[i]) >> 16) + c[i])
 DEF3(mad24lo_s, uint32_t, int32_t, int32_t, uint32_t, (uint64_t)(s24(a[i]) * s24(b[i])) + c[i])
 DEF3(mad24hi_s, uint32_t, int32_t, int32_t, uint32_t, (uint64_t)(s24(a[i]) * s24(b[i]) >> 16) + c[i])
+static inline int32_t sat_s32(int64_t v) { return v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : (int32_t)v; }
+DEF3(mad24hi_sat, uint32_t, int32_t, int32_t, int32_t, sat_s32((s24(a[i]) * s24(b[i]) >> 16) + c[i]))
 
 /* ---- bits ---- */
 static inline uint32_t rev32(uint32_t v) {
@@ -320,7 +322,7 @@ static const struct emu_key keys[] = {
     {"max.relu.s32", maxrelu}, {"add.u16x2", add_x2}, {"add.s16x2", add_x2}, {"min.u16x2", min_u16x2}, {"max.u16x2", max_u16x2},
     {"min.s16x2", min_s16x2}, {"max.s16x2", max_s16x2}, {"min.relu.s16x2", minr_s16x2}, {"max.relu.s16x2", maxr_s16x2},
     {"mul24.lo.u32", mul24lo_u}, {"mul24.hi.u32", mul24hi_u}, {"mul24.lo.s32", mul24lo_s}, {"mul24.hi.s32", mul24hi_s},
-    {"mad24.lo.u32", mad24lo_u}, {"mad24.hi.u32", mad24hi_u}, {"mad24.lo.s32", mad24lo_s}, {"mad24.hi.s32", mad24hi_s},
+    {"mad24.lo.u32", mad24lo_u}, {"mad24.hi.u32", mad24hi_u}, {"mad24.lo.s32", mad24lo_s}, {"mad24.hi.s32", mad24hi_s}, {"mad24.hi.sat.s32", mad24hi_sat},
     {"popc.b32", popc_32}, {"popc.b64", popc_64}, {"clz.b32", clz_32}, {"clz.b64", clz_64}, {"brev.b32", brev_32}, {"brev.b64", brev_64},
     SIGNS4("bfind", bfind), SIGNS4("bfind.shiftamt", bfind), SIGNS4("bfe", bfe), {"bfi.b32", bfi_32}, {"bfi.b64", bfi_64},
     {"szext.wrap.u32", szext_u}, {"szext.clamp.u32", szext_u}, {"szext.wrap.s32", szext_s}, {"szext.clamp.s32", szext_s},

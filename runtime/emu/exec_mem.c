@@ -106,7 +106,7 @@ emu_fn *LEVELLED(ws_emu_resolve_mem)(struct bind *b) {
   if (strcmp(m, "ld") && strcmp(m, "ldu") && strcmp(m, "st")) return nothing;
   if (ws_emu_types[u->type[0]].bits / 8 * u->vec > 16 && u->row->sm < 100) return NULL;
   in->u |= (uint8_t)(b->space << 4);
-  in->imm2 = (ws_emu_has(u, ".volatile") || ws_emu_has(u, ".relaxed") ? M_POLL : 0) | (ws_emu_has(u, ".acquire") ? M_ACQUIRE : 0) |
+  in->imm2 = (ws_emu_has(u, ".volatile") || ws_emu_has(u, ".relaxed") /* of .mmio, too */ ? M_POLL : 0) | (ws_emu_has(u, ".acquire") ? M_ACQUIRE : 0) |
              (ws_emu_has(u, ".release") ? M_RELEASE : 0);
   if (*m == 'l') return pick_load(u->type[0], in->w);
   if (b->space == SP_PARAM || b->space == SP_CONST) return NULL;

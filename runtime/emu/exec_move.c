@@ -46,6 +46,19 @@ HANDLER(unpack) {
   }
   return EV_NEXT;
 }
+/* Elements one by one, all read before the first is written: a destination may also be a source. */
+HANDLER(mov_vector) {
+  uint8_t tmp[4][8 * LANES];
+  for (uint32_t k = 0; k < in->n; k++) memcpy(tmp[k], w->regs + in->x[in->n + k], in->w * LANES);
+  for (uint32_t k = 0; k < in->n; k++) {
+    uint8_t *d = w->regs + in->x[k];
+    for (uint32_t m = w->mask; m; m &= m - 1) {
+      uint32_t i = (uint32_t)__builtin_ctz(m);
+      memcpy(d + i * in->w, tmp[k] + i * in->w, in->w);
+    }
+  }
+  return EV_NEXT;
+}
 /* The frequent cases, as vector loops. */
 HANDLER(pack_16x2) {
   uint32_t *d = SLOT(uint32_t, 0);
@@ -110,6 +123,7 @@ emu_fn *LEVELLED(ws_emu_resolve_move)(struct bind *b) {
   struct inst *in = b->in;
   uint32_t bits = u->ntypes ? ws_emu_types[u->type[0]].bits : 64u;
   if (!strcmp(u->row->mnemonic, "mov")) {
+    if (u->vec > 1) return mov_vector;
     if (bits == 1) return mov_p;
     if (in->imm == MOV_PACK) return in->n == 2 && in->w == 2 ? pack_16x2 : in->n == 2 && in->w == 4 ? pack_32x2 : pack;
     if (in->imm == MOV_UNPACK) return unpack;

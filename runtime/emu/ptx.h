@@ -61,6 +61,7 @@ enum ptx_space { SP_GENERIC, SP_REG, SP_GLOBAL, SP_SHARED, SP_CONST, SP_LOCAL, S
   X(CLUSTER_CTAID_Z, "%cluster_ctaid.z", U32, 1) X(CLUSTER_NCTAID_X, "%cluster_nctaid.x", U32, 1)                    \
   X(CLUSTER_NCTAID_Y, "%cluster_nctaid.y", U32, 1) X(CLUSTER_NCTAID_Z, "%cluster_nctaid.z", U32, 1)                  \
   X(CLUSTER_CTARANK, "%cluster_ctarank", U32, 1) X(CLUSTER_NCTARANK, "%cluster_nctarank", U32, 1)                    \
+  X(RESERVED_END, "%reserved_smem_offset_end", U32, 1) X(ZERO, "%envreg0", U32, 1) X(ZERO64, "%current_graph_exec", U64, 1)                  \
   X(IS_EXPLICIT_CLUSTER, "%is_explicit_cluster", PRED, 1)                                                            \
   X(CLOCK, "%clock", U32, 0) X(CLOCK_HI, "%clock_hi", U32, 0) X(CLOCK64, "%clock64", U64, 0)                         \
   X(GLOBALTIMER, "%globaltimer", U64, 0) X(GLOBALTIMER_LO, "%globaltimer_lo", U32, 0)                                \
@@ -84,7 +85,7 @@ struct ptx_init_ref { /* an initialiser that holds an address */
   uint64_t offset;
   struct ptx_sym *of;
   int64_t addend;
-  uint8_t bytes;
+  uint8_t bytes, shift; /* shift: of a byte taken by a mask, 0xff00(x) and the like */
   bool generic;
 };
 struct ptx_sym {
@@ -100,6 +101,8 @@ struct ptx_sym {
   uint8_t *init;             /* `size` bytes, or NULL */
   struct ptx_init_ref *refs; /* addresses inside init */
   size_t nrefs;
+  uint8_t lanes;             /* vector registers: elements; else 0 */
+  uint32_t *elements;        /* their dense numbers, or NULL while none is used; of a range they are not kept here */
   uint32_t id;               /* registers: dense number; variables: index in their list; labels: statement */
   struct ptx_func *func;     /* SYM_FUNC */
   struct ptx_sym **targets;  /* SYM_TARGETS: labels */

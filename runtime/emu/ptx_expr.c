@@ -1,5 +1,6 @@
 /* Constant expressions and operands. PTX ISA "Constant Expressions", "Instruction Operands", "Operand Types". */
 #include "ptx_lex.h"
+#include <stdio.h>
 #include <string.h>
 
 enum { MAX_NESTING = 200, MAX_VECTOR = 256 };
@@ -147,10 +148,43 @@ void ws_emu_operands(struct parser *ps, struct ptx_operand *o, const char *close
   ws_emu_expect(ps, close);
 }
 
+/* Environment registers and performance counters, none of which anything here sets, and where the system's shared memory lies. */
+static int numbered_register(const struct token *t) {
+  static const struct { const char *format; unsigned count; int reg; } list[] = {{"%%envreg%u", 32, SR_ZERO}, {"%%pm%u", 8, SR_ZERO}, {"%%pm%u_64", 8, SR_ZERO64},
+      {"%%reserved_smem_offset_%u", 2, SR_ZERO}, {"%%reserved_smem_offset_begin", 1, SR_ZERO}, {"%%reserved_smem_offset_cap", 1, SR_RESERVED_END}};
+  char name[40];
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+    for (unsigned k = 0; k < list[i].count; k++) {
+      int n = snprintf(name, sizeof name, list[i].format, k);
+      if ((uint32_t)n == t->n && !memcmp(name, t->s, t->n)) return list[i].reg;
+    }
+  return -1;
+}
 static int special_register(const struct token *t) {
   for (int i = 0; i < SR_COUNT; i++)
     if (strlen(ws_emu_sregs[i].text) == t->n && !memcmp(ws_emu_sregs[i].text, t->s, t->n)) return i;
-  return -1;
+  return numbered_register(t);
+}
+
+/* A vector register stands for its elements; .x .y .z .w, or .r .g .b .a, name one of them. */
+static void vector_operand(struct parser *ps, struct ptx_operand *o, struct ptx_sym *y, uint32_t number) {
+  static const char letters[] = "xyzwrgba";
+  struct token t = ps->t;
+  ws_emu_next(ps);
+  const char *l = ps->t.kind == TK_DIRECTIVE && ps->t.n == 2 ? strchr(letters, ps->t.s[1]) : NULL;
+  if (l) {
+    uint32_t element = (uint32_t)(l - letters) % 4;
+    if (element >= y->lanes) ws_emu_parse_error(ps, ps->t.line, ps->t.col, "'%.*s' has %d elements", (int)(t.n > 60 ? 60 : t.n), t.s, y->lanes);
+    o->kind = OPD_REG;
+    o->reg = ws_emu_element(ps, y, number, element, t.s, t.n);
+    ws_emu_next(ps);
+    return;
+  }
+  o->kind = OPD_VEC;
+  o->nsub = y->lanes;
+  o->sub = WS_EMU_NEW_N(&ps->m->pool, struct ptx_operand, y->lanes);
+  for (uint32_t i = 0; i < y->lanes; i++)
+    o->sub[i] = (struct ptx_operand){.kind = OPD_REG, .line = t.line, .col = t.col, .reg = ws_emu_element(ps, y, number, i, t.s, t.n)};
 }
 
 /* A name: register, special register, variable, function or label (which may be defined further down). */
@@ -162,8 +196,14 @@ static void name_operand(struct parser *ps, struct ptx_operand *o) {
     ws_emu_next(ps);
     return;
   }
-  struct ptx_sym *y = ws_emu_lookup(ps, t.s, t.n);
-  if (!y && *t.s == '%') {
+  struct ptx_sym *y;
+  uint32_t number;
+  if (ws_emu_vector(ps, t.s, t.n, &y, &number)) {
+    vector_operand(ps, o, y, number);
+    return;
+  }
+  y = ws_emu_lookup(ps, t.s, t.n);
+  if (!y && *t.s == '%' && !ps->in_branch) {
     ws_emu_mnemonic(ps);
     t = ps->t;
     int sr = special_register(&t);

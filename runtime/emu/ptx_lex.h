@@ -32,6 +32,7 @@ struct parser {
   uint32_t depth;           /* open braces; 0 = module scope */
   int nesting;              /* of expressions and operands, bounded */
   bool in_call;             /* parentheses are argument lists, not expressions */
+  bool in_branch;           /* an unknown name is a label, also when it begins with % */
   struct ptx_func *func;    /* the function whose body is being read */
   struct ptx_reg *regs;     /* its registers, by dense number */
   struct ptx_sym **reg_index; /* hash of (symbol, number) -> dense number */
@@ -61,6 +62,9 @@ void ws_emu_open_scope(struct parser *ps);
 void ws_emu_close_scope(struct parser *ps);
 /* The dense number of a register named in the text, or PTX_NO_REG when the name is none. */
 uint32_t ws_emu_register(struct parser *ps, const char *s, size_t n);
+/* A vector register (PTX ISA "Vectors"), by its name: its elements, or 0 when the name is none; y and number say which it is. */
+int ws_emu_vector(struct parser *ps, const char *s, size_t n, struct ptx_sym **y, uint32_t *number);
+uint32_t ws_emu_element(struct parser *ps, struct ptx_sym *y, uint32_t number, uint32_t element, const char *s, size_t n);
 
 /* ptx_expr.c: constant expressions, operands */
 struct const_value {

@@ -32,14 +32,26 @@ static uint32_t alignment(struct parser *ps) {
 }
 
 static void store(struct ptx_sym *y, uint64_t at, uint64_t bits, uint32_t bytes) {
-  if (at + bytes <= y->size) memcpy(y->init + at, &bits, bytes);
+  if (at + bytes <= y->size) memcpy(y->init + at, &bits, bytes < sizeof bits ? bytes : sizeof bits); /* the upper half of .b128 stays 0 */
+}
+
+/* One byte of an address: 0xff(x), 0xff00(x) .. (PTX ISA "Initializers"). */
+static bool mask(struct parser *ps, uint8_t *shift) {
+  struct token t = ps->t;
+  if (t.kind != TK_INT || ps->p >= ps->end || *ps->p != '(') return false;
+  while (*shift < 64 && t.value != (uint64_t)0xff << *shift) *shift = (uint8_t)(*shift + 8);
+  if (*shift == 64) ws_emu_parse_error(ps, t.line, t.col, "a mask takes one byte of an address");
+  ws_emu_next(ps);
+  ws_emu_next(ps);
+  return true;
 }
 
 static void init_value(struct parser *ps, struct ptx_sym *y, uint64_t at, uint32_t bytes, size_t *cap) {
   struct token t = ps->t;
   if (at + bytes > y->size) ws_emu_parse_error(ps, t.line, t.col, "more initialisers than '%s' has elements", y->name);
   struct ptx_operand o;
-  bool generic = ws_emu_accept(ps, "generic");
+  uint8_t shift = 0;
+  bool masked = bytes == 1 && mask(ps, &shift), generic = ws_emu_accept(ps, "generic");
   if (generic) ws_emu_expect(ps, "(");
   ws_emu_operand(ps, &o);
   if (generic) {
@@ -47,12 +59,17 @@ static void init_value(struct parser *ps, struct ptx_sym *y, uint64_t at, uint32
     if (ws_emu_accept(ps, "+")) o.imm += ws_emu_const_expr(ps).bits;
   }
   if (o.kind == OPD_SYM && o.sym && (o.sym->kind == SYM_VAR || o.sym->kind == SYM_FUNC)) {
+    if (masked) ws_emu_expect(ps, ")");
     struct ptx_init_ref *r = WS_EMU_PUSH(&ps->m->pool, y->refs, y->nrefs, *cap);
-    *r = (struct ptx_init_ref){.offset = at, .of = o.sym, .addend = (int64_t)o.imm, .bytes = (uint8_t)bytes, .generic = generic};
+    *r = (struct ptx_init_ref){.offset = at, .of = o.sym, .addend = (int64_t)o.imm, .bytes = (uint8_t)bytes, .shift = shift, .generic = generic};
     return;
   }
+  if (masked) ws_emu_parse_error(ps, t.line, t.col, "a mask needs an address");
   double d;
   float f;
+  bool floating = o.kind == OPD_F32 || o.kind == OPD_F64;
+  char cls = ws_emu_types[y->type].cls;
+  if ((cls == 'f' && o.kind == OPD_INT) || ((cls == 'u' || cls == 's') && floating)) ws_emu_parse_error(ps, t.line, t.col, "this value is not of type %s", ws_emu_types[y->type].text);
   if (o.kind == OPD_INT) store(y, at, o.imm, bytes);
   else if (o.kind == OPD_F32) store(y, at, o.imm, bytes);
   else if (o.kind == OPD_F64 && bytes == 4) {
@@ -110,6 +127,7 @@ static void variable_initialiser(struct parser *ps, struct ptx_sym *y, uint64_t 
 struct ptx_sym *ws_emu_variable(struct parser *ps, enum ptx_space space, bool is_extern) {
   uint32_t align = 0, lanes = 1;
   enum ptx_type type = T_NONE;
+  bool opaque = false; /* PTX ISA "Texture, Sampler and Surface Types": a module may hold them, no kernel here can use them */
   for (;; ws_emu_next(ps)) {
     if (ws_emu_is(ps, ".align")) {
       ws_emu_next(ps);
@@ -122,6 +140,7 @@ struct ptx_sym *ws_emu_variable(struct parser *ps, enum ptx_space space, bool is
     }
     if (ws_emu_is(ps, ".v2") || ws_emu_is(ps, ".v4")) lanes = ps->t.s[2] == '2' ? 2 : 4;
     else if (ws_emu_type_of(&ps->t) != T_NONE) type = ws_emu_type_of(&ps->t);
+    else if (ws_emu_is(ps, ".texref") || ws_emu_is(ps, ".samplerref") || ws_emu_is(ps, ".surfref")) type = T_B64, opaque = true;
     else if (!ws_emu_is(ps, ".attribute")) break;
     else {
       while (ps->t.kind != TK_EOF && !ws_emu_is(ps, ")")) ws_emu_next(ps);
@@ -138,6 +157,7 @@ struct ptx_sym *ws_emu_variable(struct parser *ps, enum ptx_space space, bool is
   y->type = (uint8_t)type;
   y->space = (uint8_t)space;
   y->is_extern = is_extern;
+  if (space == SP_REG && lanes > 1) y->lanes = (uint8_t)lanes;
   uint32_t bytes = ws_emu_types[type].bits < 8 ? 1 : ws_emu_types[type].bits / 8u;
   y->align = align > bytes * lanes ? align : align ? align : bytes * lanes;
   uint64_t extent[8], total = (uint64_t)bytes * lanes;
@@ -154,13 +174,15 @@ struct ptx_sym *ws_emu_variable(struct parser *ps, enum ptx_space space, bool is
   if (lanes > 1) extent[dims++] = lanes;
   y->is_array = dims > 0;
   y->size = total;
-  if (ws_emu_accept(ps, "=")) variable_initialiser(ps, y, extent, dims, bytes);
+  if (opaque && ws_emu_is(ps, "=")) {
+    while (ps->t.kind != TK_EOF && !ws_emu_accept(ps, "}")) ws_emu_next(ps);
+  } else if (ws_emu_accept(ps, "=")) variable_initialiser(ps, y, extent, dims, bytes);
   return y;
 }
 
 static enum ptx_space space_of(const struct parser *ps) {
   static const struct { const char *text; enum ptx_space space; } spaces[] = {
-      {".global", SP_GLOBAL}, {".shared", SP_SHARED}, {".const", SP_CONST}, {".local", SP_LOCAL}, {".param", SP_PARAM}, {".reg", SP_REG}};
+      {".global", SP_GLOBAL}, {".shared", SP_SHARED}, {".const", SP_CONST}, {".local", SP_LOCAL}, {".param", SP_PARAM}, {".reg", SP_REG}, {".tex", SP_GLOBAL}};
   for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
     if (ws_emu_is(ps, spaces[i].text)) return spaces[i].space;
   return SP_GENERIC;
@@ -173,6 +195,7 @@ static void module_variable(struct parser *ps, bool is_extern) {
   ws_emu_next(ps);
   do {
     struct ptx_sym *y = ws_emu_variable(ps, space, is_extern);
+    if (!y->size && y->is_array && !is_extern) ws_emu_parse_error(ps, y->line, y->col, "the variable '%s' has no size", y->name);
     for (struct ptx_sym *v = ps->m->vars; v; v = v->all)
       if (v == y) goto known;
     y->all = ps->m->vars;
@@ -251,6 +274,7 @@ static void lay_out_params(struct ptx_func *f) {
   f->param_bytes = at;
 }
 
+enum { MOST_PARAMETERS = 32764 }; /* PTX ISA "Kernel Function Parameters" */
 static void function(struct parser *ps, bool is_entry, bool is_extern, bool visible) {
   struct ptx_func *f = WS_EMU_NEW(&ps->m->pool, struct ptx_func);
   f->is_entry = is_entry;
@@ -278,6 +302,8 @@ static void function(struct parser *ps, bool is_entry, bool is_extern, bool visi
   }
   f->sym = y;
   lay_out_params(f);
+  if (is_entry && f->param_bytes > MOST_PARAMETERS)
+    ws_emu_parse_error(ps, name.line, name.col, "the parameters of '%.*s' take %llu bytes: more than %d", (int)name.n, name.s, (unsigned long long)f->param_bytes, MOST_PARAMETERS);
   if (ws_emu_is(ps, "{")) {
     if (is_extern) ws_emu_parse_error(ps, name.line, name.col, "an .extern function has no body");
     f->has_body = true;
@@ -346,6 +372,21 @@ void ws_emu_skip_section(struct parser *ps) {
   ws_emu_next(ps);
 }
 
+/* .alias NAME, FUNCTION: NAME was declared, FUNCTION has a body (PTX ISA ".alias"). */
+static void alias(struct parser *ps) {
+  struct ptx_sym *y[2];
+  ws_emu_next(ps);
+  for (int i = 0; i < 2; i++) {
+    struct token t = ps->t;
+    y[i] = t.kind == TK_IDENT ? ws_emu_lookup(ps, t.s, t.n) : NULL;
+    if (!y[i] || y[i]->kind != SYM_FUNC || (i && !y[i]->defined))
+      ws_emu_parse_error(ps, t.line, t.col, i ? "'%.*s' is no function with a body" : "'%.*s' is no function", (int)(t.n > 60 ? 60 : t.n), t.s);
+    ws_emu_next(ps);
+    ws_emu_expect(ps, i ? ";" : ",");
+  }
+  y[0]->func = y[1]->func;
+}
+
 static void module_item(struct parser *ps) {
   bool is_extern = false, visible = false;
   for (;; ws_emu_next(ps)) {
@@ -359,7 +400,8 @@ static void module_item(struct parser *ps) {
   else if (ws_emu_is(ps, ".section")) ws_emu_skip_section(ps);
   else if (ws_emu_is(ps, ".pragma")) pragma(ps);
   else if (ws_emu_is(ps, ".loc")) ws_emu_loc(ps);
-  else if (ws_emu_is(ps, ".alias") || ws_emu_is(ps, ".callprototype")) {
+  else if (ws_emu_is(ps, ".alias")) alias(ps);
+  else if (ws_emu_is(ps, ".callprototype")) {
     while (ps->t.kind != TK_EOF && !ws_emu_is(ps, ";")) ws_emu_next(ps);
     ws_emu_expect(ps, ";");
   } else

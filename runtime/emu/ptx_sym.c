@@ -1,6 +1,7 @@
 /* Names in nested scopes. A name is found in the innermost open scope that declares it; PTX ISA "Parameterized Variable
  * Names" lets one declaration stand for a range of registers. */
 #include "ptx_lex.h"
+#include <stdio.h>
 #include <string.h>
 
 static uint32_t hash(const char *s, size_t n) {
@@ -119,21 +120,44 @@ static uint32_t range_register(struct parser *ps, struct ptx_sym *y, uint32_t nu
   return dense;
 }
 
-uint32_t ws_emu_register(struct parser *ps, const char *s, size_t n) {
-  if (!ps->func) return PTX_NO_REG;
+/* The declaration that a register's name belongs to; number: within a range. NULL when the name is no register. */
+static struct ptx_sym *declaration(struct parser *ps, const char *s, size_t n, uint32_t *number) {
   struct ptx_sym *y = ws_emu_lookup(ps, s, n);
-  if (y) {
-    if (y->kind != SYM_REG) return PTX_NO_REG;
-    if (y->id == PTX_NO_REG) y->id = new_register(ps, y, s, n);
-    return y->id;
-  }
   size_t digits = 0;
+  uint64_t v = 0;
+  *number = 0;
+  if (y || !ps->func) return y && ps->func && y->kind == SYM_REG ? y : NULL;
   while (digits < n && s[n - 1 - digits] >= '0' && s[n - 1 - digits] <= '9') digits++;
   /* All digits at the end are the number, as ptxas reads it: no name reaches a range whose own name ends in a digit. */
-  if (!digits || digits > 9 || (digits > 1 && s[n - digits] == '0')) return PTX_NO_REG;
+  if (!digits || digits > 9 || (digits > 1 && s[n - digits] == '0')) return NULL;
+  for (size_t i = n - digits; i < n; i++) v = v * 10 + (uint64_t)(s[i] - '0');
+  *number = (uint32_t)v;
   y = lookup_range(ps, s, n - digits);
-  uint64_t number = 0;
-  for (size_t i = n - digits; i < n; i++) number = number * 10 + (uint64_t)(s[i] - '0');
-  if (y && number < y->size) return range_register(ps, y, (uint32_t)number, s, n);
-  return PTX_NO_REG;
+  return y && v < y->size ? y : NULL;
+}
+
+uint32_t ws_emu_register(struct parser *ps, const char *s, size_t n) {
+  uint32_t number;
+  struct ptx_sym *y = declaration(ps, s, n, &number);
+  if (!y || y->lanes) return PTX_NO_REG;
+  if (y->kind == SYM_REG_RANGE) return range_register(ps, y, number, s, n);
+  if (y->id == PTX_NO_REG) y->id = new_register(ps, y, s, n);
+  return y->id;
+}
+
+int ws_emu_vector(struct parser *ps, const char *s, size_t n, struct ptx_sym **y, uint32_t *number) {
+  *y = declaration(ps, s, n, number);
+  return *y ? (*y)->lanes : 0;
+}
+
+uint32_t ws_emu_element(struct parser *ps, struct ptx_sym *y, uint32_t number, uint32_t element, const char *s, size_t n) {
+  char name[64];
+  int len = snprintf(name, sizeof name, "%.*s.%c", (int)(n > 50 ? 50 : n), s, "xyzw"[element]);
+  if (y->kind == SYM_REG_RANGE) return range_register(ps, y, number * 4 + element, name, (size_t)len);
+  if (!y->elements) {
+    y->elements = WS_EMU_NEW_N(&ps->m->pool, uint32_t, y->lanes);
+    for (uint32_t i = 0; i < y->lanes; i++) y->elements[i] = PTX_NO_REG;
+  }
+  if (y->elements[element] == PTX_NO_REG) y->elements[element] = new_register(ps, y, name, (size_t)len);
+  return y->elements[element];
 }

@@ -89,14 +89,17 @@ expect 2 'fa3_forward has no such buffer; it has Q, K, V, Os' $probe "$fa3" --bu
 expect 2 'there is no such register tile; there are' $probe "$fa3" --operand K
 expect 2 'ask for softmax.a or correction.a' $probe "$fa4" --operand a
 expect 2 '--rows 120..128: the tile has rows 0..127' $probe "$fa3" --buffer K --rows 120..128
-expect 2 '--cols 9..8: the tile has cols 0..127' $probe "$fa3" --buffer K --cols 9..8
+expect 2 "--cols: '9..8' found, expected A..B with A not above B" $probe "$fa3" --buffer K --cols 9..8
 expect 2 "--rows: '0-7' found" $probe "$fa3" --buffer K --rows 0-7
 expect 2 '--stage 2: K has 2 stages; they are counted from 0' $probe "$fa3" --buffer K --stage 2
 expect 2 '--element 1: K has 1 element' $probe "$fa3" --buffer K --element 1
 expect 2 'exclude each other' $probe "$fa3" --buffer K --operand S
 expect 2 '--check is for buffers' $probe "$fa3" --check --operand S
+expect 2 '--rows and --cols belong to the table of --buffer NAME or --operand TILE' $probe "$fa3" --rows 0..3
+expect 2 '--rows and --cols belong to the table' $probe "$fa3" --check --buffer K --cols 0..3
+expect 2 '--element and --stage belong to --buffer NAME' $probe "$fa3" --stage 1
 expect 2 '--device belongs to --check' $probe "$fa3" --buffer K --device emu
-expect 1 'is not one of the choices' $probe "$fa3" -D head_dim=12
+expect 2 'is not one of the choices' $probe "$fa3" -D head_dim=12
 
 # ---- the same asked of a device ----
 if [ -n "${WARPSCORE_EMU:-}" ]; then
@@ -118,7 +121,7 @@ if [ -n "${WARPSCORE_EMU:-}" ]; then
   mkdir -p "$work/templates/mma" && sed 's/^    xor.b32 {{unit}}, {{unit}}, {{row}};/    mov.u32 {{unit}}, {{unit}};/' "$(dirname "$0")/../../templates/mma/mma.ptx" >"$work/templates/mma/mma.ptx"
   expect 1 'differ; the first: shared memory, element (1, 0): expected element (1, 0), found number 136' $check "$fa2" --buffer K --templates "$work/templates"
   sed 's/^== swizzle unit row shift mask/== swizzle unit row shift/' "$(dirname "$0")/../../templates/mma/mma.ptx" >"$work/templates/mma/mma.ptx"
-  expect 1 'mma.ptx:' $check "$fa2" --buffer K --templates "$work/templates"
+  expect 2 'mma.ptx:' $check "$fa2" --buffer K --templates "$work/templates"
   # all warps at the lanes of the first, and a product that starts a step late: the element is named
   rm -rf "$work/templates" && mkdir -p "$work/templates/tcgen05"
   sed 's/shl.b32 {{lanes}}, {{lanes}}, 21;/mov.u32 {{lanes}}, 0;/' "$(dirname "$0")/../../templates/tcgen05/tcgen05.ptx" >"$work/templates/tcgen05/tcgen05.ptx"
@@ -128,7 +131,7 @@ if [ -n "${WARPSCORE_EMU:-}" ]; then
   # a template of other arguments is an error: without the instruction the kernel would wait for ever
   rm -rf "$work/templates" && mkdir -p "$work/templates/tma"
   sed 's/^== mbarrier_expect bar at bytes/== mbarrier_expect bar at bytes more/' "$(dirname "$0")/../../templates/tma/mbarrier.ptx" >"$work/templates/tma/mbarrier.ptx"
-  expect 1 'template `mbarrier_expect` has 4 arguments and 0 lists, the generator gives 3 and 0' timeout 20 $check "$fa3" --templates "$work/templates"
+  expect 2 'template `mbarrier_expect` has 4 arguments and 0 lists, the generator gives 3 and 0' timeout 20 $check "$fa3" --templates "$work/templates"
 fi
 
 [ $failed -eq 0 ] && echo "all of probe is as expected"
