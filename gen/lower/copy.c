@@ -1,6 +1,5 @@
-/* Moves between global and shared memory by all threads of a role, and from registers to both. */
-#include "lower.h"
-#include <math.h>
+/* Moves between global and shared memory by all threads of a role: who copies what, addresses, loads. store.c and write.c: from registers. */
+#include "copy.h"
 #include <string.h>
 
 /* --- who copies what --- */
@@ -85,8 +84,8 @@ static struct copy_map *copy_map_by(struct lower *l, int unit_size, const char *
   return m;
 }
 
-static struct copy_map *copy_map(struct lower *l, const char *name, int rows, int cols, enum ws_type t, const struct ws_smem_layout *lay, bool fill,
-                                 bool everywhere, struct ws_pos pos) {
+struct copy_map *ws_copy_map(struct lower *l, const char *name, int rows, int cols, enum ws_type t, const struct ws_smem_layout *lay, bool fill,
+                             bool everywhere, struct ws_pos pos) {
   return copy_map_by(l, 16, name, rows, cols, t, lay, fill, everywhere, pos);
 }
 
@@ -116,7 +115,7 @@ const char *ws_outer_index(const char *dim) {
 }
 
 /* base = data + outer offsets + (first row + r) * row stride + unit bytes, once a work tile. */
-static struct pointer *pointer(struct lower *l, const struct ws_mem *m, const struct copy_map *map) {
+struct pointer *ws_copy_pointer(struct lower *l, const struct ws_mem *m, const struct copy_map *map) {
   const struct ws_tensor *t = m->tensor;
   unsigned coords = 0;
   for (int k = 0; k < t->ndims; k++) coords |= (unsigned)(m->coord[k] != NULL) << k;
@@ -168,7 +167,7 @@ static bool whole_block(const struct lower *l, const struct ws_mem *m) {
 const char *ws_lower_extent(struct lower *l, const char *dim) { return ws_lower_named(l, WS_REG_B32, "%s", dim); }
 
 /* Rows of the tensor from row r of pass 0 to its end: row `k` of the tile exists for this thread if rows_left > k. */
-static const char *rows_left(struct lower *l, const struct ws_mem *m, const char *thread_row) {
+const char *ws_copy_rows_left(struct lower *l, const struct ws_mem *m, const char *thread_row) {
   if (ws_packed(l, m)) return ws_packed_rows_left(l, m, ws_packed_row(l, m, thread_row));
   const char *left = ws_lower_temp(l, WS_REG_B32), *first = ws_row_origin(l), *dim = m->tensor->dim[m->tensor->row_dim];
   if (!dim) { /* whole: all rows are there */
@@ -206,7 +205,7 @@ static const char *tile_address(struct lower *l, const struct ws_mem *m, const s
   return a;
 }
 
-static struct row_walk walk(struct lower *l, const struct ws_mem *m, const struct pointer *p) {
+struct row_walk ws_copy_walk(struct lower *l, const struct ws_mem *m, const struct pointer *p) {
   struct row_walk w = {.mem = m, .address = tile_address(l, m, p), .pass = p->pass, .rows_pass = p->map->rows_pass};
   if (w.pass) return w;
   w.base = w.address, w.address = ws_lower_temp(l, WS_REG_B64), w.row = ws_packed_row(l, m, p->map->row);
@@ -253,13 +252,28 @@ static bool part_is_plain(struct lower *l, const struct ws_mem *smem) {
 }
 
 /* Threads beyond the last row of a pass, or without a unit, sit the pass out. */
-static const char *pass_guard(struct lower *l, const struct copy_map *map, int pass) {
+const char *ws_copy_pass_guard(struct lower *l, const struct copy_map *map, int pass) {
   int last = map->rows - pass * map->rows_pass;
   if (last >= map->rows_pass) return map->idle;
   const char *p = ws_lower_temp(l, WS_REG_PRED);
   OP(l, "compare_s32", "ge", p, map->row, ws_lower_int(l, last));
   if (map->idle) OP(l, "or_pred", p, p, map->idle);
   return p;
+}
+
+/* The padding of rows is filled with zeros, as loads do it. */
+void ws_copy_fill(struct lower *l, const struct ws_mem *to, const char *word, struct ws_pos pos) {
+  if (!part_is_plain(l, to)) return;
+  enum ws_type t = to->buffer->type;
+  struct copy_map *map = ws_copy_map(l, to->buffer->name, to->rows, to->cols, t, &to->buffer->layout, true, ws_lower_in_loop(l, NULL, to->buffer), pos);
+  struct smem_side s = smem_side(l, to, map);
+  const char *v = ws_lower_temp(l, WS_REG_B32);
+  OP(l, "mov_b32", v, word);
+  if (map->whole < map->units) OP(l, "fill_padding", v, map->unit_bytes, ws_lower_int(l, map->whole * 16L), ws_lower_temp(l, WS_REG_PRED));
+  for (int k = 0; k < map->passes; k++) {
+    const char *imm, *reg = smem_pass(l, &s, map, k, &imm), *guard = ws_copy_pass_guard(l, map, k);
+    OP(l, "fill_unit", guard ? ws_fmt(l->arena, "@!%s ", guard) : "", reg, imm, v);
+  }
 }
 
 /* `l2=...`: a policy for the L2 cache, made once a program. */
@@ -275,12 +289,23 @@ struct l2_hint ws_lower_l2(struct lower *l, const struct ws_act *a) {
   return (struct l2_hint){".L2::cache_hint", ws_fmt(l->arena, ", %s", *reg)};
 }
 
-/* Do the rows of the tensor start at multiples of 16 bytes? The strides say so at run time. */
-static const char *aligned(struct lower *l, const struct ws_tensor *t) {
+/* The first column of a tile whose columns end at run time. */
+static const char *first_column(struct lower *l, const struct ws_mem *m) {
+  const char *first = ws_lower_temp(l, WS_REG_B32);
+  OP(l, "mul_s32", first, m->col_block ? ws_uniform_int(l, m->col_block) : "0", ws_lower_int(l, m->col_block_cols));
+  if (m->col0) OP(l, "add_s32", first, first, ws_lower_int(l, m->col0));
+  return first;
+}
+
+/* Can the tile be copied in units of 16 bytes: do rows start at multiples of them, and is no unit cut by the end of its row? Strides
+ * and extents say so at run time. */
+static const char *aligned(struct lower *l, const struct ws_mem *m) {
+  const struct ws_tensor *t = m->tensor;
   const char *bits = ws_lower_temp(l, WS_REG_B64), *p = ws_lower_temp(l, WS_REG_PRED);
   OP(l, "aligned_start", bits, param(l, t, "data", NULL));
   for (int k = 0; k < t->ndims; k++)
     if (t->dim[k] && k != t->col_dim) OP(l, "aligned_stride", bits, param(l, t, "stride", t->dim[k]));
+  OP(l, "aligned_columns", bits, ws_lower_extent(l, t->dim[t->col_dim]), first_column(l, m), ws_lower_int(l, m->cols), ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B64));
   OP(l, "aligned", p, bits);
   return p;
 }
@@ -289,18 +314,19 @@ static const char *aligned(struct lower *l, const struct ws_tensor *t) {
 static void load_columns(struct lower *l, struct ws_act *a, int unit) {
   const struct ws_mem *from = a->from, *to = a->to;
   struct copy_map *map = copy_map_by(l, unit, to->buffer->name, to->rows, to->cols, WS_F32, &to->buffer->layout, false, unit == 16, a->src->pos);
-  struct pointer *p = pointer(l, from, map);
-  const struct row_walk w = walk(l, from, p);
-  const char *left = rows_left(l, from, map->row), *bytes = ws_lower_temp(l, WS_REG_B32), *first = ws_lower_temp(l, WS_REG_B32);
-  OP(l, "mul_s32", first, from->col_block ? ws_uniform_int(l, from->col_block) : "0", ws_lower_int(l, from->col_block_cols));
-  if (from->col0) OP(l, "add_s32", first, first, ws_lower_int(l, from->col0));
-  OP(l, "columns_left", bytes, ws_lower_extent(l, from->tensor->dim[from->tensor->col_dim]), first, map->unit_bytes, ws_lower_int(l, unit));
+  struct pointer *p = ws_copy_pointer(l, from, map);
+  const struct row_walk w = ws_copy_walk(l, from, p);
+  const char *left = ws_copy_rows_left(l, from, map->row), *bytes = ws_lower_temp(l, WS_REG_B32), *first = first_column(l, from);
+  const char *extent = ws_lower_extent(l, from->tensor->dim[from->tensor->col_dim]);
+  if (unit == 4) OP(l, "columns_left", bytes, extent, first, map->unit_bytes, ws_lower_int(l, unit));
+  else OP(l, "columns_inside", left, extent, first, map->unit_bytes, bytes, ws_lower_temp(l, WS_REG_PRED));
   struct smem_side s = smem_side(l, to, map);
   struct l2_hint l2 = ws_lower_l2(l, a);
   for (int k = 0; k < map->passes; k++) {
-    const char *imm, *reg = smem_pass(l, &s, map, k, &imm), *guard = pass_guard(l, map, k);
-    OP(l, unit == 4 ? "cp_async_element" : "cp_async_columns", guard ? ws_fmt(l->arena, "@!%s ", guard) : "", reg, imm, w.address, left, ws_lower_int(l, k * map->rows_pass),
-       ws_lower_temp(l, WS_REG_PRED), ws_lower_temp(l, WS_REG_B32), bytes, l2.form, l2.policy);
+    const char *imm, *reg = smem_pass(l, &s, map, k, &imm), *guard = ws_copy_pass_guard(l, map, k);
+    const char *off = guard ? ws_fmt(l->arena, "@!%s ", guard) : "", *p1 = ws_lower_temp(l, WS_REG_PRED), *size = ws_lower_temp(l, WS_REG_B32), *row = ws_lower_int(l, k * map->rows_pass);
+    if (unit == 4) OP(l, "cp_async_element", off, reg, imm, w.address, left, row, p1, size, bytes, l2.form, l2.policy);
+    else OP(l, "cp_async_clipped", off, reg, imm, w.address, left, row, p1, size, l2.form, l2.policy);
     if (k + 1 < map->passes) ws_walk_on(l, &w, k + 1);
   }
 }
@@ -317,7 +343,7 @@ static bool load_when(struct lower *l, const struct ws_act *a, const char **skip
 static void load_run_time_columns(struct lower *l, struct ws_act *a) {
   const char *skip, *single = ws_ptx_label(&l->px, "unaligned"), *end = ws_ptx_label(&l->px, "loaded");
   if (!load_when(l, a, &skip)) return;
-  OP(l, "branch_unless", aligned(l, a->from->tensor), single);
+  OP(l, "branch_unless", aligned(l, a->from), single);
   l->depth++; /* what this way needs is computed before the branches */
   load_columns(l, a, 16);
   l->depth--;
@@ -349,12 +375,12 @@ static void load_vector(struct lower *l, struct ws_act *a) {
     map->name = ws_lower_unique(l, "elements");
     ws_lower_keep(l, &l->maps, &map->life, l->prog->decl->pos);
   }
-  struct pointer *p = pointer(l, from, map);
+  struct pointer *p = ws_copy_pointer(l, from, map);
   const char *skip, *reg = ws_lower_temp(l, WS_REG_B32);
   if (!load_when(l, a, &skip)) return;
   long imm, step = to->cols == 1 ? to->buffer->layout.pitch : 4;
-  const char *slot = ws_slot_base(l, to, &imm), *left = rows_left(l, from, "%thread");
-  const struct row_walk w = walk(l, from, p);
+  const char *slot = ws_slot_base(l, to, &imm), *left = ws_copy_rows_left(l, from, "%thread");
+  const struct row_walk w = ws_copy_walk(l, from, p);
   struct l2_hint l2 = ws_lower_l2(l, a);
   OP(l, "mad_s32", reg, "%thread", ws_lower_int(l, step), "%smem");
   if (*slot) OP(l, "add_s32", reg, reg, slot);
@@ -384,17 +410,17 @@ void ws_lower_load(struct lower *l, struct ws_act *a) {
     load_run_time_columns(l, a);
     return;
   }
-  struct copy_map *map = copy_map(l, to->buffer->name, to->rows, to->cols, to->buffer->type, &to->buffer->layout, true, ws_lower_in_loop(l, from->tensor, to->buffer), a->src->pos);
-  struct pointer *p = pointer(l, from, map);
+  struct copy_map *map = ws_copy_map(l, to->buffer->name, to->rows, to->cols, to->buffer->type, &to->buffer->layout, true, ws_lower_in_loop(l, from->tensor, to->buffer), a->src->pos);
+  struct pointer *p = ws_copy_pointer(l, from, map);
   const char *skip;
   if (!load_when(l, a, &skip)) return;
   if (map->clip == map->row && whole_block(l, from)) ws_lower_note(l, "no row check: only the block at the end of %s can reach past it", from->tensor->name);
-  const struct row_walk w = walk(l, from, p);
-  const char *left = map->clip == map->row && whole_block(l, from) ? NULL : rows_left(l, from, map->clip);
+  const struct row_walk w = ws_copy_walk(l, from, p);
+  const char *left = map->clip == map->row && whole_block(l, from) ? NULL : ws_copy_rows_left(l, from, map->clip);
   struct smem_side s = smem_side(l, to, map);
   struct l2_hint l2 = ws_lower_l2(l, a);
   for (int k = 0; k < map->passes; k++) {
-    const char *imm, *reg = smem_pass(l, &s, map, k, &imm), *guard = pass_guard(l, map, k);
+    const char *imm, *reg = smem_pass(l, &s, map, k, &imm), *guard = ws_copy_pass_guard(l, map, k);
     const char *off = guard ? ws_fmt(l->arena, "@!%s ", guard) : "";
     if (left)
       OP(l, "cp_async_clipped", off, reg, imm, w.address, left, ws_lower_int(l, k * map->rows_pass), ws_lower_temp(l, WS_REG_PRED), ws_lower_temp(l, WS_REG_B32), l2.form, l2.policy);
@@ -408,17 +434,17 @@ void ws_lower_load(struct lower *l, struct ws_act *a) {
 /* --- stores --- */
 
 /* From shared to global memory in units of 16 bytes: `move` stores or adds one. */
-static void from_smem(struct lower *l, struct ws_act *a, const char *move) {
+void ws_copy_out(struct lower *l, struct ws_act *a, const char *move) {
   const struct ws_mem *from = a->from, *to = a->to;
   if (!part_is_plain(l, from)) return;
-  struct copy_map *map = copy_map(l, from->buffer->name, from->rows, from->cols, from->buffer->type, &from->buffer->layout, false, ws_lower_in_loop(l, to->tensor, NULL), a->src->pos);
-  struct pointer *p = pointer(l, to, map);
-  const struct row_walk w = walk(l, to, p);
-  const char *left = rows_left(l, to, map->row);
+  struct copy_map *map = ws_copy_map(l, from->buffer->name, from->rows, from->cols, from->buffer->type, &from->buffer->layout, false, ws_lower_in_loop(l, to->tensor, NULL), a->src->pos);
+  struct pointer *p = ws_copy_pointer(l, to, map);
+  const struct row_walk w = ws_copy_walk(l, to, p);
+  const char *left = ws_copy_rows_left(l, to, map->row);
   struct smem_side s = smem_side(l, from, map);
   const char *v[4] = {ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B32)};
   for (int k = 0; k < map->passes; k++) {
-    const char *imm, *reg = smem_pass(l, &s, map, k, &imm), *guard = pass_guard(l, map, k), *in = ws_lower_temp(l, WS_REG_PRED);
+    const char *imm, *reg = smem_pass(l, &s, map, k, &imm), *guard = ws_copy_pass_guard(l, map, k), *in = ws_lower_temp(l, WS_REG_PRED);
     OP(l, "row_exists", in, left, ws_lower_int(l, k * map->rows_pass));
     if (guard) OP(l, "and_not_pred", in, in, guard);
     if (!strcmp(move, "red_unit16"))
@@ -429,292 +455,7 @@ static void from_smem(struct lower *l, struct ws_act *a, const char *move) {
   }
 }
 
-/* The bits of a constant in an element type, filling a 32-bit register. False: it is not exact there. */
-bool ws_constant_bits(double v, enum ws_type t, unsigned *bits) {
-  float f = (float)v;
-  memcpy(bits, &f, 4);
-  if (t == WS_F32) return true;
-  if (t == WS_BF16) {
-    bool exact = (double)f == v && !(*bits & 0xFFFF);
-    *bits = (*bits >> 16) * 0x10001u;
-    return exact;
-  }
-  int e;
-  double m = frexp(fabs(v), &e); /* 0.5 <= m < 1; f16 has 11 bits, from 2^-24 on, below 2^16 */
-  unsigned sign = v < 0 ? 0x8000 : 0, h = isinf(v) ? 0x7C00 : 0;
-  bool exact = true;
-  if (v != 0 && !isinf(v)) {
-    int digits = e < -13 ? e + 24 : 11;
-    double whole = digits > 0 ? ldexp(m, digits) : 0.5;
-    exact = whole == floor(whole) && e <= 16;
-    if (exact) h = e < -13 ? (unsigned)whole : (unsigned)(e + 14) << 10 | ((unsigned)whole & 0x3FF);
-  }
-  *bits = (sign | h) * 0x10001u;
-  return exact;
-}
-
-static void store_const(struct lower *l, struct ws_act *a) {
-  const struct ws_mem *to = a->to;
-  enum ws_type t = to->tensor->type;
-  unsigned word;
-  if (!ws_constant_bits(a->value->value, t, &word)) {
-    ws_error(l->diags, a->value->pos, "not-lowered", "this constant is not exact in %s", ws_type_name(t));
-    return;
-  }
-  const char *bits = ws_fmt(l->arena, "0x%08X", word);
-  bool vector = to->cols == 1, everywhere = ws_lower_in_loop(l, to->tensor, NULL);
-  struct ws_smem_layout plain = {.pitch = vector ? 16 : to->cols * (int)ws_type_bits(t) / 8};
-  struct copy_map *map = vector ? copy_map(l, to->tensor->name, to->rows, 4, WS_F32, &plain, false, everywhere, a->src->pos)
-                                : copy_map(l, to->tensor->name, to->rows, to->cols, t, &plain, false, everywhere, a->src->pos);
-  struct pointer *p = pointer(l, to, map);
-  const struct row_walk w = walk(l, to, p);
-  const char *left = rows_left(l, to, map->row);
-  for (int k = 0; k < map->passes; k++) {
-    const char *in = ws_lower_temp(l, WS_REG_PRED), *guard = pass_guard(l, map, k);
-    OP(l, "row_exists", in, left, ws_lower_int(l, k * map->rows_pass));
-    if (guard) OP(l, "and_not_pred", in, in, guard);
-    if (vector && t != WS_F32)
-      OP(l, "store_b16", in, w.address, ws_fmt(l->arena, "0x%04X", word & 0xFFFF), ws_lower_temp(l, WS_REG_B16));
-    else
-      OP(l, vector ? "store_b32" : "store_unit_const", in, w.address, bits);
-    if (k + 1 < map->passes) ws_walk_on(l, &w, k + 1);
-  }
-}
-
-/* Rows and columns of accumulators: one row a quad, two columns a lane, eight rows a step. bytes = 0: a row vector. */
-static struct copy_map *acc_map(struct lower *l, int warp_rows, int bytes, bool everywhere) {
-  struct ws_smem_layout key = {.pitch = -1 - bytes};
-  for (int i = 0; i < l->maps.n; i++) {
-    struct copy_map *m = (struct copy_map *)l->maps.item[i];
-    if (m->rows == warp_rows && (m->life.everywhere || !everywhere) && !memcmp(&m->layout, &key, sizeof key)) return m;
-  }
-  struct copy_map *m = WS_NEW(l->arena, struct copy_map);
-  *m = (struct copy_map){.rows = warp_rows, .layout = key, .rows_pass = 8, .life.everywhere = everywhere};
-  m->name = ws_lower_unique(l, bytes ? "acc%d" : "acc", bytes);
-  m->row = ws_lower_named(l, WS_REG_B32, "%s_row", m->name);
-  m->unit_bytes = bytes ? ws_lower_named(l, WS_REG_B32, "%s_byte", m->name) : NULL;
-  struct ws_buf *old = ws_lower_hoist(l, m->life.everywhere ? l->start : NULL);
-  ws_lower_comment(l, "this lane's first row of an accumulator, %d rows a warp", warp_rows);
-  OP(l, "acc_row", m->row, ws_lower_int(l, warp_rows));
-  if (bytes) OP(l, "mul_s32", m->unit_bytes, "%quad_column", ws_lower_int(l, bytes));
-  ws_lower_restore(l, old);
-  ws_lower_keep(l, &l->maps, &m->life, l->prog->decl->pos);
-  return m;
-}
-
-/* Rows where a thread has one of its own. */
-static struct copy_map *lane_map(struct lower *l, bool everywhere) {
-  static const struct ws_smem_layout key = {.pitch = -1000};
-  for (int i = 0; i < l->maps.n; i++) {
-    struct copy_map *m = (struct copy_map *)l->maps.item[i];
-    if ((m->life.everywhere || !everywhere) && !memcmp(&m->layout, &key, sizeof key)) return m;
-  }
-  struct copy_map *m = WS_NEW(l->arena, struct copy_map);
-  *m = (struct copy_map){.layout = key, .rows_pass = 1, .row = "%thread", .life.everywhere = everywhere};
-  m->name = ws_lower_unique(l, "own_row");
-  ws_lower_keep(l, &l->maps, &m->life, l->prog->decl->pos);
-  return m;
-}
-
-const char *ws_acc_row(struct lower *l, int warp_rows) { return acc_map(l, warp_rows, 0, l->depth > 0)->row; }
-
-/* bytes: from one column of the quad to the next, 0 for a row vector. */
-static struct acc_access access_by(struct lower *l, const struct ws_mem *m, int bytes) {
-  const struct ws_tensor *t = m->tensor;
-  bool vector = bytes == 0;
-  struct copy_map *map = acc_map(l, ws_warp_rows(l, m->rows), bytes, ws_lower_in_loop(l, t, NULL));
-  struct pointer *p = pointer(l, m, map);
-  struct acc_access a = {.walk = walk(l, m, p), .rows_left = rows_left(l, m, map->row)};
-  if (vector || t->col_dim < 0 || !t->dim[t->col_dim]) return a;
-  const char *first = ws_lower_temp(l, WS_REG_B32); /* columns are a run-time dim: they end somewhere, too */
-  OP(l, "mul_s32", first, m->col_block ? ws_uniform_int(l, m->col_block) : "0", ws_lower_int(l, m->col_block_cols));
-  if (m->col0) OP(l, "add_s32", first, first, ws_lower_int(l, m->col0));
-  OP(l, "rows_left", a.cols_left = ws_lower_temp(l, WS_REG_B32), ws_lower_extent(l, t->dim[t->col_dim]), first, "%quad_column");
-  return a;
-}
-
-/* A tensor's tile [columns, rows]: a lane's rows are its columns. */
-static struct copy_map *turned_map(struct lower *l, int warp_rows, int bytes, int second, bool everywhere) {
-  struct ws_smem_layout key = {.pitch = -2000 - bytes, .units = second};
-  for (int i = 0; i < l->maps.n; i++) {
-    struct copy_map *m = (struct copy_map *)l->maps.item[i];
-    if (m->rows == warp_rows && (m->life.everywhere || !everywhere) && !memcmp(&m->layout, &key, sizeof key)) return m;
-  }
-  struct copy_map *m = WS_NEW(l->arena, struct copy_map);
-  *m = (struct copy_map){.rows = warp_rows, .layout = key, .rows_pass = 8, .life.everywhere = everywhere};
-  m->name = ws_lower_unique(l, "turned%d", bytes);
-  m->row = ws_lower_named(l, WS_REG_B32, "%s_row", m->name);
-  m->unit_bytes = ws_lower_named(l, WS_REG_B32, "%s_byte", m->name);
-  struct ws_buf *old = ws_lower_hoist(l, m->life.everywhere ? l->start : NULL);
-  ws_lower_comment(l, "this lane's first place in an accumulator that lies transposed, %d columns a warp", warp_rows);
-  if (second < 0) { /* behind movmatrix: row lane / 4, two columns lane % 4 */
-    OP(l, "mov_s32", m->row, "%quad_row");
-    OP(l, "mad_s32", m->unit_bytes, "%warp", ws_lower_int(l, warp_rows), "%quad_column");
-  } else {
-    OP(l, "add_s32", m->row, "%quad_column", ws_lower_int(l, second));
-    OP(l, "acc_row", m->unit_bytes, ws_lower_int(l, warp_rows));
-  }
-  OP(l, "mul_s32", m->unit_bytes, m->unit_bytes, ws_lower_int(l, bytes));
-  ws_lower_restore(l, old);
-  ws_lower_keep(l, &l->maps, &m->life, l->prog->decl->pos);
-  return m;
-}
-
-/* A column vector: the two elements of a lane, eight a step. */
-struct acc_access ws_column_access(struct lower *l, const struct ws_mem *m, int second) {
-  bool everywhere = ws_lower_in_loop(l, m->tensor, NULL);
-  int bytes = second < 0 ? (int)ws_type_bits(m->tensor->type) / 8 : 0;
-  struct ws_smem_layout key = {.pitch = -3000 - bytes, .units = second};
-  struct copy_map *map = NULL;
-  for (int i = 0; i < l->maps.n && !map; i++) {
-    struct copy_map *x = (struct copy_map *)l->maps.item[i];
-    if ((x->life.everywhere || !everywhere) && !memcmp(&x->layout, &key, sizeof key)) map = x;
-  }
-  if (!map) {
-    map = WS_NEW(l->arena, struct copy_map);
-    *map = (struct copy_map){.layout = key, .rows_pass = 8, .life.everywhere = everywhere};
-    map->name = ws_lower_unique(l, "column");
-    map->row = ws_lower_named(l, WS_REG_B32, "%s_row", map->name);
-    map->unit_bytes = bytes ? ws_lower_named(l, WS_REG_B32, "%s_byte", map->name) : NULL;
-    struct ws_buf *old = ws_lower_hoist(l, everywhere ? l->start : NULL);
-    ws_lower_comment(l, "this lane's first element of a column vector");
-    if (bytes) {
-      OP(l, "mov_s32", map->row, "0");
-      OP(l, "mul_s32", map->unit_bytes, "%quad_column", ws_lower_int(l, bytes));
-    } else
-      OP(l, "add_s32", map->row, "%quad_column", ws_lower_int(l, second));
-    ws_lower_restore(l, old);
-    ws_lower_keep(l, &l->maps, &map->life, l->prog->decl->pos);
-  }
-  struct pointer *p = pointer(l, m, map);
-  return (struct acc_access){.walk = walk(l, m, p), .rows_left = rows_left(l, m, map->row)};
-}
-
-struct acc_access ws_turned_access(struct lower *l, const struct ws_mem *m, int warp_rows, int second) {
-  struct copy_map *map = turned_map(l, warp_rows, (int)ws_type_bits(m->tensor->type) / 8, second, ws_lower_in_loop(l, m->tensor, NULL));
-  struct pointer *p = pointer(l, m, map);
-  return (struct acc_access){.walk = walk(l, m, p), .rows_left = rows_left(l, m, map->row)};
-}
-
-struct acc_access ws_acc_access(struct lower *l, const struct ws_mem *m, bool vector) {
-  return access_by(l, m, vector ? 0 : (int)ws_type_bits(m->tensor->type) / 8);
-}
-
-/* 16-bit tiles: the four lanes of a quad exchange what they have of four n-tiles of a row, 4 bytes each, so that each has 16
- * bytes of one: lane t of n-tile 4 k + t. */
-static void store_quads(struct lower *l, const struct ws_mem *to, const struct tile *v) {
-  struct acc_access at = access_by(l, to, 8); /* two columns a lane: 16 bytes */
-  const char *odd = ws_lower_temp(l, WS_REG_PRED), *high = ws_lower_temp(l, WS_REG_PRED);
-  OP(l, "quad_lanes", odd, high, ws_lower_temp(l, WS_REG_B32));
-  const char **b = ws_ptx_temps(&l->px, WS_REG_B32, "turned", 6);
-  for (int r = 0; r < v->mt * 2; r++) {
-    const char *in = ws_lower_temp(l, WS_REG_PRED);
-    OP(l, "row_exists", in, at.rows_left, ws_lower_int(l, r * 8));
-    for (int ni = 0; ni < v->nt; ni += 4) {
-      const char *x[4];
-      for (int k = 0; k < 4; k++) x[k] = v->reg[((r / 2 * v->nt + ni + k) * 4 + r % 2 * 2) / 2];
-      OP(l, "quad_turn", b[0], b[1], b[2], b[3], b[4], b[5], x[0], x[1], x[2], x[3], odd, high);
-      OP(l, "store_quad", in, at.walk.address, ws_lower_int(l, ni * 16L), b[0], b[1], b[2], b[3]);
-    }
-    if (r + 1 < v->mt * 2) ws_walk_on(l, &at.walk, r + 1);
-  }
-}
-
-/* A thread has the whole row. */
-static void store_lanes(struct lower *l, const struct ws_mem *to, const struct tile *v) {
-  struct copy_map *map = lane_map(l, ws_lower_in_loop(l, to->tensor, NULL));
-  struct pointer *p = pointer(l, to, map);
-  const char *address = walk(l, to, p).address, *in = ws_lower_temp(l, WS_REG_PRED);
-  OP(l, "row_exists", in, rows_left(l, to, "%thread"), "0");
-  if (!v->nt) OP(l, "store_f32", in, address, v->reg[0]);
-  for (int i = 0; v->nt && i + 3 < v->n; i += 4)
-    OP(l, "store_quad", in, address, ws_lower_int(l, i * 4L), v->reg[i], v->reg[i + 1], v->reg[i + 2], v->reg[i + 3]);
-}
-
-/* Registers to global memory by the owner of each element; of a row vector, by the first lane of its quad. */
-static void store_tile(struct lower *l, const struct ws_mem *to, struct tile v) {
-  if (v.lane) {
-    store_lanes(l, to, &v);
-    return;
-  }
-  if (v.packed && v.nt && v.nt % 4 == 0 && to->tensor->col_dim >= 0 && !to->tensor->dim[to->tensor->col_dim]) {
-    store_quads(l, to, &v);
-    return;
-  }
-  int bytes = (int)ws_type_bits(to->tensor->type) / 8;
-  struct acc_access at = ws_acc_access(l, to, !v.nt);
-  for (int r = 0; r < v.mt * 2; r++) {
-    const char *in = ws_lower_temp(l, WS_REG_PRED);
-    OP(l, "row_exists", in, at.rows_left, ws_lower_int(l, r * 8));
-    if (!v.nt) {
-      OP(l, "and_pred", in, in, "%quad_first");
-      if (v.packed)
-        OP(l, r % 2 ? "store_high16" : "store_low16", in, at.walk.address, v.reg[r / 2], ws_lower_temp(l, WS_REG_B16), ws_lower_temp(l, WS_REG_B16));
-      else
-        OP(l, "store_f32", in, at.walk.address, v.reg[r]);
-    }
-    for (int ni = 0; ni < v.nt; ni++) {
-      const char *imm = ws_lower_int(l, ni * 8L * bytes);
-      int e = (r / 2 * v.nt + ni) * 4 + r % 2 * 2;
-      if (v.packed)
-        OP(l, "store_pair16", in, at.walk.address, imm, v.reg[e / 2]);
-      else
-        OP(l, "store_pair_f32", in, at.walk.address, imm, v.reg[e], v.reg[e + 1]);
-    }
-    if (r + 1 < v.mt * 2) ws_walk_on(l, &at.walk, r + 1);
-  }
-}
-
-/* A tile of shared memory is turned on its way through registers, or the registers are on theirs to global memory. */
-static void store_turned(struct lower *l, struct ws_act *a) {
-  struct tile v;
-  if (!a->from) {
-    v = ws_lower_value(l, a->value);
-    ws_store_turned(l, a->to, &v);
-    return;
-  }
-  struct ws_mem from = *a->from, to = *a->to; /* whichever side says so, what is read is turned */
-  from.transposed = true, to.transposed = false;
-  v = ws_tile_make(l, ws_lower_unique(l, "turned"), from.cols, from.rows, from.buffer->type, WS_L_ACC);
-  v = ws_read_turned(l, &from, &v);
-  store_tile(l, &to, v);
-}
-
-/* --- reductions in global memory, copies between tiles of shared memory --- */
-
-/* Each thread adds what it owns; of a row vector, the first lane of a quad does. */
-static void reduce_registers(struct lower *l, struct ws_act *a) {
-  struct tile v = ws_lower_value(l, a->value);
-  if (!v.mt) {
-    ws_store_vector(l, a->to, &v, true);
-    return;
-  }
-  const char *type = a->to->tensor->type == WS_BF16 ? "bf16" : "f16";
-  struct acc_access at = ws_acc_access(l, a->to, !v.nt);
-  for (int r = 0; r < v.mt * 2; r++) {
-    const char *in = ws_lower_temp(l, WS_REG_PRED);
-    OP(l, "row_exists", in, at.rows_left, ws_lower_int(l, r * 8));
-    if (!v.nt) {
-      OP(l, "and_pred", in, in, "%quad_first");
-      if (v.packed)
-        OP(l, r % 2 ? "red_high16" : "red_low16", type, in, at.walk.address, "0", v.reg[r / 2], ws_lower_temp(l, WS_REG_B16), ws_lower_temp(l, WS_REG_B16));
-      else
-        OP(l, "red_f32", in, at.walk.address, "0", v.reg[r]);
-    }
-    for (int ni = 0; ni < v.nt && v.packed; ni++) OP(l, "red_pair16", type, in, at.walk.address, ws_lower_int(l, ni * 16L), v.reg[(r / 2 * v.nt + ni) * 2 + r % 2]);
-    for (int ni = 0; ni < v.nt && !v.packed; ni++)
-      for (int c = 0; c < 2; c++) OP(l, "red_f32", in, at.walk.address, ws_lower_int(l, (ni * 8L + c) * 4), v.reg[(r / 2 * v.nt + ni) * 4 + r % 2 * 2 + c]);
-    if (r + 1 < v.mt * 2) ws_walk_on(l, &at.walk, r + 1);
-  }
-}
-
-void ws_lower_reduction(struct lower *l, struct ws_act *a) {
-  if (a->from)
-    from_smem(l, a, ws_type_bits(a->from->buffer->type) == 16 ? "red_unit16" : "red_unit");
-  else
-    reduce_registers(l, a);
-}
-
+/* Between tiles of shared memory. */
 void ws_lower_copy(struct lower *l, struct ws_act *a) {
   const struct ws_mem *from = a->from, *to = a->to;
   if (from->transposed != to->transposed) {
@@ -724,8 +465,8 @@ void ws_lower_copy(struct lower *l, struct ws_act *a) {
   }
   if (!part_is_plain(l, from) || !part_is_plain(l, to)) return;
   bool loop = ws_lower_in_loop(l, NULL, from->buffer) || ws_lower_in_loop(l, NULL, to->buffer);
-  const struct copy_map *f = copy_map(l, from->buffer->name, from->rows, from->cols, from->buffer->type, &from->buffer->layout, false, loop, a->src->pos);
-  const struct copy_map *t = copy_map(l, to->buffer->name, to->rows, to->cols, to->buffer->type, &to->buffer->layout, false, loop, a->src->pos);
+  const struct copy_map *f = ws_copy_map(l, from->buffer->name, from->rows, from->cols, from->buffer->type, &from->buffer->layout, false, loop, a->src->pos);
+  const struct copy_map *t = ws_copy_map(l, to->buffer->name, to->rows, to->cols, to->buffer->type, &to->buffer->layout, false, loop, a->src->pos);
   if (f->rows_pass != t->rows_pass) {
     ws_error(l->diags, a->src->pos, "not-lowered", "a copy between tiles whose rows lie in different ways: `%s` and `%s`", from->buffer->name, to->buffer->name);
     return;
@@ -733,151 +474,8 @@ void ws_lower_copy(struct lower *l, struct ws_act *a) {
   struct smem_side x = smem_side(l, from, f), y = smem_side(l, to, t);
   const char *v[4] = {ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B32)};
   for (int k = 0; k < f->passes; k++) {
-    const char *here, *there, *source = smem_pass(l, &x, f, k, &here), *target = smem_pass(l, &y, t, k, &there), *guard = pass_guard(l, f, k);
+    const char *here, *there, *source = smem_pass(l, &x, f, k, &here), *target = smem_pass(l, &y, t, k, &there), *guard = ws_copy_pass_guard(l, f, k);
     OP(l, "copy_unit", guard ? ws_fmt(l->arena, "@!%s ", guard) : "", v[0], v[1], v[2], v[3], source, here, target, there);
   }
-  ws_lower_proxy_fence(l, to->buffer);
-}
-
-void ws_lower_store(struct lower *l, struct ws_act *a) {
-  struct tile v = {0};
-  if (a->to->tensor->coords) {
-    const char *first = ws_lower_temp(l, WS_REG_PRED), *value = ws_uniform_int(l, a->value);
-    OP(l, "compare_s32", "eq", first, "%thread", "0");
-    OP(l, "store_s32", first, ws_table_address(l, a->to), value);
-    return;
-  }
-  if (!a->from && a->value->kind != WS_N_CONST && a->value->rows == 1 && a->value->cols > 1) {
-    v = ws_lower_value(l, a->value);
-    ws_store_vector(l, a->to, &v, false);
-    return;
-  }
-  bool turned = a->from ? a->from->transposed != a->to->transposed : a->to->transposed && a->value->kind != WS_N_CONST;
-  if (turned)
-    store_turned(l, a);
-  else if (a->from)
-    from_smem(l, a, "store_unit");
-  else if (a->value->kind == WS_N_CONST)
-    store_const(l, a);
-  else
-    store_tile(l, a->to, ws_lower_value(l, a->value));
-}
-
-/* --- registers to shared memory --- */
-
-/* 16-bit pairs of an accumulator. */
-static void write_pairs16(struct lower *l, const struct ws_mem *to, const struct tile *v) {
-  const struct frag_map *f = ws_frag_map(l, FRAG_C, to->buffer, ws_warp_rows(l, to->rows));
-  long imm;
-  const char *slot = ws_slot_base(l, to, &imm), *reg[8];
-  for (int u = 0; u <= f->layout.mask; u++) reg[u] = ws_frag_address(l, f, slot, u);
-  for (int i = 0; i < v->n; i++) {
-    int row = i / (v->nt * 2) * 16 + i % 2 * 8, unit = to->col0 / 8 + i / 2 % v->nt, low = unit & f->layout.mask;
-    OP(l, "st_shared", reg[low], ws_lower_int(l, imm + ws_smem_unit(&f->layout, to->row0 + row, unit)), v->reg[i]);
-  }
-}
-
-struct smem_acc ws_smem_acc(struct lower *l, const struct ws_mem *m, bool vector) {
-  struct smem_acc a = {.map = ws_frag_map(l, vector ? FRAG_ROWS : FRAG_C32, m->buffer, ws_warp_rows(l, m->rows)), .mem = m};
-  const char *slot = ws_slot_base(l, m, &a.imm);
-  for (int u = 0; u <= a.map->layout.mask; u += 2) a.reg[u] = ws_frag_address(l, a.map, slot, u);
-  return a;
-}
-
-const char *ws_smem_acc_at(struct lower *l, const struct smem_acc *a, int row, int ni, const char **imm) {
-  int unit = a->mem->col0 / 4 + ni * 2, low = unit & a->map->layout.mask;
-  *imm = ws_lower_int(l, a->imm + ws_smem_unit(&a->map->layout, a->mem->row0 + row, unit));
-  return a->reg[low];
-}
-
-/* A thread has the whole row: 16 bytes at a time, or its one value. */
-static void write_lanes(struct lower *l, const struct ws_mem *to, const struct tile *v) {
-  const struct frag_map *f = ws_frag_map(l, FRAG_LANES, to->buffer, 0);
-  long imm;
-  const char *slot = ws_slot_base(l, to, &imm), *reg[8];
-  for (int u = 0; u <= f->layout.mask; u++) reg[u] = ws_frag_address(l, f, slot, u);
-  if (!v->nt) {
-    OP(l, "st_shared_f32", reg[0], ws_lower_int(l, imm + ws_smem_unit(&f->layout, to->row0, 0)), v->reg[0]);
-    return;
-  }
-  long first = (long)to->col0 * ws_type_bits(to->buffer->type) / 128;
-  for (int i = 0; i + 3 < v->n; i += 4) {
-    long unit = first + i / 4, low = unit & f->layout.mask;
-    OP(l, "st_shared_v4", reg[low], ws_lower_int(l, imm + ws_smem_unit(&f->layout, to->row0, unit)), v->reg[i], v->reg[i + 1], v->reg[i + 2], v->reg[i + 3]);
-  }
-}
-
-static void write_f32(struct lower *l, const struct ws_mem *to, const struct tile *v) {
-  struct smem_acc a = ws_smem_acc(l, to, !v->nt);
-  const char *imm;
-  for (int r = 0; r < v->mt * 2; r++) {
-    if (!v->nt) {
-      const char *reg = ws_smem_acc_at(l, &a, r * 8, 0, &imm);
-      OP(l, "st_shared_row", "%quad_first", reg, imm, v->reg[r]);
-    }
-    for (int ni = 0; ni < v->nt; ni++) {
-      const char *reg = ws_smem_acc_at(l, &a, r * 8, ni, &imm), **d = &v->reg[(r / 2 * v->nt + ni) * 4 + r % 2 * 2];
-      OP(l, "st_shared_pair", reg, imm, d[0], d[1]);
-    }
-  }
-}
-
-/* A constant as an accumulator would hold it. */
-static struct tile constant(struct lower *l, struct ws_act *a, int rows, int cols) {
-  const struct ws_mem *to = a->to;
-  enum ws_type t = to->buffer->type;
-  struct extent x = ws_extent(l, rows, cols, WS_L_ACC);
-  struct tile v = {.mt = x.mt, .nt = x.nt, .n = t == WS_F32 ? x.n : (x.n + 1) / 2, .packed = t != WS_F32};
-  unsigned word;
-  if (!ws_constant_bits(a->value->value, t, &word)) ws_error(l->diags, a->value->pos, "not-lowered", "this constant is not exact in %s", ws_type_name(t));
-  const char *r = ws_lower_temp(l, WS_REG_B32);
-  OP(l, "mov_b32", r, ws_fmt(l->arena, "0x%08X", word));
-  v.reg = WS_NEW_N(l->arena, const char *, v.n);
-  for (int i = 0; i < v.n; i++) v.reg[i] = r;
-  return v;
-}
-
-/* Vectors other than rows of f32 that lie along rows, which write_f32 knows. */
-static bool vector_write(struct lower *l, struct ws_act *a) {
-  const struct ws_mem *to = a->to;
-  int rows = to->transposed ? to->cols : to->rows, cols = to->transposed ? to->rows : to->cols;
-  unsigned bits = ws_type_bits(to->buffer->type);
-  bool is_const = a->value->kind == WS_N_CONST;
-  if ((rows > 1 && cols > 1) || rows * cols == 1 || bits == 8 || (!is_const && a->value->layout == WS_L_LANE)) return false;
-  if (cols == 1 && (bits == 32 && !to->transposed)) return false;
-  if (rows == 1 ? cols % 8 : rows % (16 * l->prog->role->warps)) return false;
-  struct tile v = is_const ? constant(l, a, rows, cols) : ws_lower_value(l, a->value);
-  ws_write_vector(l, to, &v);
-  ws_lower_proxy_fence(l, to->buffer);
-  return true;
-}
-
-void ws_lower_write(struct lower *l, struct ws_act *a) {
-  const struct ws_mem *to = a->to;
-  if (to->space == WS_TMEM) {
-    struct tile t = ws_lower_value(l, a->value);
-    ws_lower_write_tmem(l, to, &t, a->opt.chunk);
-    return;
-  }
-  unsigned bits = ws_type_bits(to->buffer->type);
-  if (vector_write(l, a)) return;
-  if (to->transposed && a->value->kind != WS_N_CONST && to->rows > 1 && to->cols > 1 && (bits == 16 || bits == 32) && to->buffer->layout.units) {
-    struct tile t = ws_lower_value(l, a->value);
-    ws_write_turned(l, to, &t);
-    ws_lower_proxy_fence(l, to->buffer);
-    return;
-  }
-  if ((to->transposed && a->value->kind != WS_N_CONST) || (bits != 16 && bits != 32) || (to->cols > 1 && (to->cols % 8 || !to->buffer->layout.units)) ||
-      (to->cols == 1 && bits == 16) || (a->value->kind == WS_N_CONST && to->rows % (16 * l->prog->role->warps))) {
-    ws_error(l->diags, a->src->pos, "not-lowered", "write: 16-bit and f32 tiles of accumulators and f32 row vectors are lowered for %s", l->s->target);
-    return;
-  }
-  struct tile v = a->value->kind == WS_N_CONST ? constant(l, a, to->rows, to->cols) : ws_lower_value(l, a->value);
-  if (v.lane)
-    write_lanes(l, to, &v);
-  else if (bits == 16)
-    write_pairs16(l, to, &v);
-  else
-    write_f32(l, to, &v);
   ws_lower_proxy_fence(l, to->buffer);
 }

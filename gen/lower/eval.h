@@ -33,6 +33,8 @@ struct tile ws_lower_reduce(struct lower *l, const struct ws_node *x);
 struct tile ws_lower_mask(struct lower *l, const struct ws_node *x, const struct tile *into);
 bool ws_mask_is_nothing(const struct lower *l, const struct ws_node *x);
 struct tile ws_lower_positions(struct lower *l, const struct ws_node *x, const struct tile *into);
+/* rising.c */
+bool ws_lower_rising(struct lower *l, struct ws_node *x, const struct tile *into); /* false: x is not one, and nothing was done */
 /* half.c */
 struct tile ws_lower_half(struct lower *l, struct ws_node *x, const struct tile *into);
 struct tile ws_lower_half_reduce(struct lower *l, const struct tile *in, bool max);

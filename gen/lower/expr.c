@@ -272,6 +272,7 @@ static struct tile value_into(struct lower *l, struct ws_node *x, const struct t
   if (x->kind == WS_N_ROWPOS || x->kind == WS_N_COLPOS) return ws_lower_positions(l, x, &t);
   if (x->kind == WS_N_OP && x->fn == WS_F_CAST && ws_type_bits(x->type) == 16) return packed(l, x, &t);
   if (t.packed && t.lane) return ws_lower_half(l, x, &t);
+  if (ws_lower_rising(l, x, &t)) return t;
   struct eval *ev = WS_NEW(l->arena, struct eval);
   ev->l = l, ev->ext = ws_tile_extent(&t);
   ws_eval_prepare(ev, x, true);
@@ -376,5 +377,11 @@ void ws_lower_assign(struct lower *l, struct ws_acts *acts, size_t index) {
     return;
   }
   *t = ws_tile_make(l, a->dst->name, a->dst->rows, a->dst->cols, a->dst->type, a->dst->layout);
+  if (x->kind != WS_N_CONST && (x->rows != a->dst->rows || x->cols != a->dst->cols)) { /* a vector that products are added to */
+    struct tile v = ws_lower_value(l, x);
+    struct extent ex = ws_tile_extent(t);
+    for (int e = 0; e < t->n; e++) OP(l, "mov_f32", t->reg[e], ws_tile_element(&v, e, &ex));
+    return;
+  }
   value_into(l, x, t);
 }

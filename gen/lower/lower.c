@@ -114,6 +114,8 @@ static void meet(struct lower *l, const struct ws_act *a) {
     OP(l, a->kind == WS_S_ARRIVE ? "barrier_arrive" : "barrier_sync", named_id(l, a), ws_lower_int(l, a->barrier->arrivals[a->element]));
   else if (a->sync == WS_SYNC_WARP || (a->sync == WS_SYNC_ROLE && r->warps == 1))
     WS_OP0(&l->px, "sync_warp");
+  else if (a->sync == WS_SYNC_CLUSTER)
+    WS_OP0(&l->px, "sync_cluster");
   else if (a->sync == WS_SYNC_ALL || l->one_role)
     WS_OP0(&l->px, "sync_cta");
   else if (a->sync == WS_SYNC_ROLE)

@@ -5,7 +5,7 @@
  *   kernel.c   the kernel around them: parameters, roles, barriers, manifest facts
  *   ring.c     slots of rings, mbarriers, named barriers;  watchdog.c  waits at mbarriers;  fence.c  fences by hand
  *   tile.c     register tiles: which register holds which element
- *   expr.c     elementwise expressions; eval.h says how;  half.c  in f16;  part.c  parts of tiles
+ *   expr.c     elementwise expressions; eval.h says how;  rising.c  slopes;  half.c  in f16;  part.c  parts of tiles
  *   rows.c     row reductions, votes, masks, positions
  *   read.c     memory into registers
  *   uniform.c  values that all threads share: indices, lists, conditions
@@ -14,7 +14,7 @@
  *   packed.c   rows that are queries of several heads
  *   vector.c   vectors in memory
  *   transpose.c  tiles that are read, written or copied transposed
- *   copy.c     global and shared memory by threads: cp.async, stores, writes;  tma.c  by TMA
+ *   copy.c     global and shared memory by threads;  store.c  registers to global memory;  write.c  to shared memory;  tma.c  by TMA
  *   loop.c     work tiles, lists of blocks, copies of a loop body
  *
  * Code is emitted through templates only. Three texts grow side by side: what a program computes once at its start
@@ -105,6 +105,7 @@ struct ring_pos {
   const char *name;
   const char *bytes, *first, *last;/* cp.async: byte offset of the slot, a register; of the first and the last one */
   const char *stage, *phase;       /* registers, mbarriers: stage (NULL = there is one) and the parity to wait for */
+  const char *told;                /* by `expect`, with stages: the stage that was told last, its address less the place of the first */
 };
 struct slot {                      /* what a handle stands for: registers, or "" for a static place */
   const char *at, *bar;            /* bytes from %smem; address of its full mbarrier */
@@ -114,6 +115,7 @@ struct slot {                      /* what a handle stands for: registers, or ""
 struct tma_map {
   const struct ws_tensor *tensor;
   int rows, cols, swizzle;         /* rows of the tile: with `heads`, queries times heads */
+  bool groups;                     /* every 8 rows with all their panels (order: rows8): row and column are two dims each */
   int heads, group;                /* packed tiles: the dim of which a box has `group`; heads = -1: a box is of one head */
   int order[WS_MAX_DIMS];          /* of the tensor's dims in the map, outermost first */
   const char *name;                /* of the parameter */
@@ -245,7 +247,7 @@ long ws_descriptor_high(const struct ws_schedule *s, const struct operand *o);
 /* Where a slot's bytes lie under the shape that its name gives it: panels are as high as that has rows. */
 static inline struct ws_smem_layout ws_mem_layout(const struct ws_mem *m) {
   struct ws_smem_layout l = m->buffer->layout;
-  if (m->handle && l.panel_units) l.panel_bytes = (long)m->handle->rows * l.pitch;
+  if (m->handle && l.panel_units && !l.group_bytes) l.panel_bytes = (long)m->handle->rows * l.pitch;
   return l;
 }
 

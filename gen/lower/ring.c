@@ -274,12 +274,16 @@ void ws_lower_wait_phase(struct lower *l, struct ws_act *a) {
   if (r) advance(l, r, a->barrier->stages);
 }
 
+/* With stages: the loads behind it come to the stage that was told of them. */
 void ws_lower_expect(struct lower *l, struct ws_act *a) {
-  const struct ring_pos *r = a->barrier->stages > 1 ? position(l, a, RING_ARRIVE) : NULL;
+  struct ring_pos *r = a->barrier->stages > 1 ? position(l, a, RING_ARRIVE) : NULL;
   const char *bytes = ws_uniform_int(l, a->value);
   struct bar_ref b = r ? staged_barrier(l, a, r) : first_barrier(l, a);
   OP(l, "mbarrier_arrive_expect", arrival_guard(l, a), b.reg, ws_lower_int(l, b.imm), bytes);
-  if (r) advance(l, r, a->barrier->stages);
+  if (!r) return;
+  if (!r->told) r->told = ws_lower_named(l, WS_REG_B32, "%s_told", r->name);
+  OP(l, "mov_s32", r->told, b.reg);
+  advance(l, r, a->barrier->stages);
 }
 
 /* --- counters in global memory --- */
@@ -317,6 +321,8 @@ void ws_lower_same_slot(struct lower *l, const struct ws_act *a) {
 const char *ws_lower_full(struct lower *l, const struct ws_act *a, const char **imm) {
   const struct ws_handle *h = a->to->handle;
   if (!a->pipe) {
+    const struct ring_pos *r = a->barrier->stages > 1 ? position(l, a, RING_ARRIVE) : NULL;
+    if (r && r->told) return *imm = ws_lower_int(l, barrier_at(a)), r->told;
     struct bar_ref own = first_barrier(l, a);
     *imm = ws_lower_int(l, own.imm);
     return own.reg;

@@ -74,10 +74,12 @@ void bar_inval(struct warp *p, struct bar *b) {
  * fence.mbarrier_init by the thread that initialised, and that barrier behind it. */
 void bar_fence(struct warp *p) {
   struct world *w = p->w;
-  struct actor *me = actor_of(p);
+  struct actor *me = actor_of(p), *lead = p->lead.comp >= 0 ? &p->lead : me; /* where all lanes execute it, the elected one does */
   for (int i = 0; i < w->nbars; i++) {
     struct bar *b = w->bar[i];
-    if (b && b->init && b->init_comp == me->comp && !b->fence_time) b->fence_time = ++me->clock.v[me->comp];
+    if (!b || !b->init || b->fence_time) continue;
+    if (b->init_comp == me->comp) b->fence_time = ++me->clock.v[me->comp];
+    else if (b->init_comp == lead->comp) b->fence_time = ++lead->clock.v[lead->comp];
   }
 }
 
@@ -86,7 +88,8 @@ void bar_visible(struct warp *p, struct bar *b, const char *who) {
   if (b->fence_time && knowledge(p, false).v[b->init_comp] >= b->fence_time) return;
   struct world *w = p->w;
   struct finding *f = report(w, p->at->src->pos, "init", "%s is used by %s, which may not see its `init`", bar_name(w, b), who);
-  note(w, f, b->init->src->pos, "`fence mbarrier_init` has to stand behind this, before the barrier that hands it to %s", role_name(p));
+  if (b->init_comp == actor_of(p)->comp) note(w, f, b->init->src->pos, "`fence mbarrier_init` has to stand behind this, before line %u", p->at->src->pos.line);
+  else note(w, f, b->init->src->pos, "this thread has to execute `fence mbarrier_init` behind this, and then a barrier has to hand it to %s", role_name(p));
 }
 
 void bar_usable(struct warp *p, struct bar *b) {
@@ -156,12 +159,14 @@ bool bar_wait(struct warp *p, struct bar *b, int phase) {
   return true;
 }
 
+/* The barrier of the cluster has the world as its key: there is one for both CTAs. */
 static struct named *find_named(struct warp *p, const void *key, int element, int sub, int count) {
   struct world *w = p->w;
+  int cta = key == w ? 0 : p->cta;
   for (struct named *n = w->named; n; n = n->next)
-    if (n->key == key && n->element == element && n->sub == sub && n->cta == p->cta) return n;
+    if (n->key == key && n->element == element && n->sub == sub && n->cta == cta) return n;
   struct named *n = WS_NEW(w->arena, struct named);
-  *n = (struct named){.key = key, .element = element, .sub = sub, .cta = p->cta, .comp = new_component(w), .count = count, .now = new_clock(w), .last = new_clock(w), .next = w->named};
+  *n = (struct named){.key = key, .element = element, .sub = sub, .cta = cta, .comp = new_component(w), .count = count, .now = new_clock(w), .last = new_clock(w), .next = w->named};
   return w->named = n;
 }
 

@@ -114,9 +114,10 @@ static void load_tma(struct warp *p, const struct ws_act *a) {
   if (n == 1 && a->pipe) targets(p, a->pipe->full == WS_SCOPE_PAIR ? WS_SCOPE_CTA : a->pipe->full, cta);
   struct landing *l = WS_NEW(w->arena, struct landing);
   *l = (struct landing){.op = o, .n = n, .bytes = a->bytes, .who = p};
+  int el = a->pipe ? element : ws_index_at(a->element, a->element_at, p->cta, p->instance);
+  int told = a->pipe ? slot : actor_of(p)->slot[w->element0[w->s->npipelines + a->barrier->index] + el];
   for (int i = 0; i < n; i++) {
-    l->to[i] = a->pipe ? find_bar(w, a->pipe, SIDE_FULL, element, slot, cta[i])
-                       : find_bar(w, a->barrier, SIDE_BARRIER, ws_index_at(a->element, a->element_at, p->cta, p->instance), 0, cta[i]);
+    l->to[i] = find_bar(w, a->pipe ? (const void *)a->pipe : (const void *)a->barrier, a->pipe ? SIDE_FULL : SIDE_BARRIER, el, told, cta[i]);
     declare_bar(p, WS_D_LOAD, l->to[i], 0, 0, a->bytes);
   }
   *w->landing_end = l, w->landing_end = &l->next;

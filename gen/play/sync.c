@@ -26,10 +26,12 @@ static void arrive(struct warp *p, const struct ws_act *a, const void *thing, en
   int n = units(p, a->unit), cta[2];
   if (!n) return;
   if (a->unit == WS_UNIT_WARP && has_lanes(p) && !p->single) lanes_meet(p);
+  int k = targets(p, scope, cta);
+  for (int i = 0; i < k; i++)
+    if (cta[i] != p->cta) bar_visible(p, find_bar(p->w, thing, side, element, slot, cta[i]), "the other CTA");
   struct clock c = knowledge(p, a->unit != WS_UNIT_ONE);
-  for (int i = 0, k = targets(p, scope, cta); i < k && !p->w->failed; i++) {
+  for (int i = 0; i < k && !p->w->failed; i++) {
     struct bar *b = find_bar(p->w, thing, side, element, slot, cta[i]);
-    if (cta[i] != p->cta) bar_visible(p, b, "the other CTA");
     declare_bar(p, WS_D_ARRIVE, b, i, n, bytes * n);
     bar_arrive(p->w, p, a, b, &c, n);
   }
@@ -189,7 +191,7 @@ static bool meet(struct warp *p, const struct ws_act *a, int el) {
   if (a->sync == WS_SYNC_WARP) return lanes_meet(p), true;
   if (a->sync == WS_SYNC_ALL) return named_barrier(p, s, 0, 0, s->threads, true);
   if (a->sync == WS_SYNC_ROLE) return named_barrier(p, p->role, p->instance, 0, 32 * p->role->warps, true);
-  if (a->sync == WS_SYNC_CLUSTER) return incomplete(p->w, "%u: `sync cluster`", a->src->pos.line), lanes_meet(p), true;
+  if (a->sync == WS_SYNC_CLUSTER) return named_barrier(p, p->w, 0, 0, s->threads * p->w->ctas, true);
   if (a->role) return named_barrier(p, a->role, -1, 0, 32 * a->role->warps * a->role->count, true);
   return named_barrier(p, a->barrier, el, sub_of(p, a->barrier), a->barrier->arrivals[el], true);
 }
@@ -272,6 +274,7 @@ static bool arrive_expect(struct warp *p, const struct ws_act *a, int el) {
   double v = 0;
   int cta[2], *k = counter_of(p, a, el, C_COMMIT), slot = (*k)++ % (a->barrier->stages > 0 ? a->barrier->stages : 1);
   if (!evaluate(p, a->value, &v)) return give_up(p, a, "the bytes are not known before it runs");
+  actor_of(p)->slot[p->w->element0[p->w->s->npipelines + a->barrier->index] + el] = slot; /* the loads behind it complete this one */
   for (int i = 0, n = targets(p, a->barrier->scope, cta); i < n; i++) {
     struct bar *b = find_bar(p->w, a->barrier, SIDE_BARRIER, el, slot, cta[i]);
     bar_visible(p, b, "the asynchronous proxy");

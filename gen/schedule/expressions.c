@@ -286,6 +286,8 @@ struct ws_node *ws_resolve_expr(struct ws_scope *sc, const struct ws_expr *e) {
   }
   if (ws_names_memory(sc, e))
     ws_error(s->diags, e->pos, "memory", "this is memory: write `read(...)` for its values");
+  else if (e->kind == WS_E_ATTR && (!strcmp(e->name, "first") || !strcmp(e->name, "last") || !strcmp(e->name, "rest")))
+    ws_error(s->diags, e->pos, "expression", "`.%s` is a list, for a `for`: a block is `.at(n)`", e->name);
   else
     ws_error(s->diags, e->pos, "expression", "this has no value here");
   return NULL;

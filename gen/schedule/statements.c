@@ -70,10 +70,6 @@ static bool at_barrier(struct ws_scope *sc, const struct ws_stmt *st, struct ws_
              sc->single ? ", or completes the barrier of an `arrive b expect ...` before it" : "");
     return false;
   }
-  if (e->barrier->stages > 1) {
-    ws_error(sc->s->diags, st->pos, "pipeline", "a load completes a barrier of one stage; `%s` has %d", e->barrier->name, e->barrier->stages);
-    return false;
-  }
   a->barrier = e->barrier, a->element = e->element, a->element_at = e->element_at;
   a->by = WS_BY_TMA;
   a->bytes = (long)a->to->rows * a->to->cols * (long)ws_type_bits(a->to->buffer->type) / 8;

@@ -67,11 +67,20 @@ static void join_args(struct infer *in, struct ws_node *x) {
     for (int i = 0; i < x->n; i++) want(in, x->arg[i], first->layout);
 }
 
+/* A value that may stand in a partial row sum: the total counts it once for each thread that has a part of the row. */
+static bool fits_partial(const struct ws_node *x) { return x->partial || (x->kind == WS_N_CONST && x->value == 0); }
+
 /* Partial sums may be added and scaled by complete rows, and compared where a vote asks all lanes; anything else needs the total. */
 static void check_partial(struct infer *in, const struct ws_node *x) {
-  if (!in->check || !x->partial || x->fn == WS_F_ADD || (x->fn >= WS_F_EQ && x->fn <= WS_F_NOT)) return;
-  bool by_lane = x->fn == WS_F_SELECT && x->arg[0]->partial;
-  bool scale = !by_lane && (x->fn == WS_F_MUL || x->fn == WS_F_DIV || x->fn == WS_F_SELECT) && x->arg[0]->partial + x->arg[x->n - 1]->partial <= 1;
+  if (!in->check || !x->partial || (x->fn >= WS_F_EQ && x->fn <= WS_F_NOT)) return;
+  bool choice = x->fn == WS_F_SELECT && !x->arg[0]->partial;
+  if (choice || x->fn == WS_F_ADD) {
+    for (int i = choice; i < x->n; i++)
+      if (!fits_partial(x->arg[i]))
+        ws_error(in->s->diags, x->arg[i]->pos, "partial", "this is complete and meets a partial row sum, where it would count once for each thread of the row: add it behind `total`");
+    return;
+  }
+  bool scale = (x->fn == WS_F_MUL || x->fn == WS_F_DIV) && x->arg[0]->partial + x->arg[1]->partial <= 1;
   if (!scale || (x->fn == WS_F_DIV && x->arg[1]->partial))
     ws_error(in->s->diags, x->pos, "partial", "a partial row sum can be added and scaled; finish it with `total` first");
 }
@@ -263,8 +272,13 @@ static void check_assign(struct infer *in, const struct ws_act *a) {
     ws_error(in->s->diags, a->src->dst->pos, "part", "the rows of a register tile lie in different threads: assign a part of its columns");
     return;
   }
-  if (x->kind == WS_N_CONST) return;
-  if (x->rows != v->rows || x->cols != v->cols)
+  if (x->kind == WS_N_CONST) {
+    if (v->partial && x->value != 0)
+      ws_error(in->s->diags, x->pos, "partial", "`%s` holds a partial row sum, in which this would count once for each thread of the row: start from 0 and add it behind `total`", v->name);
+    return;
+  }
+  bool widened = v->adds && (x->rows == v->rows || x->rows == 1) && (x->cols == v->cols || x->cols == 1);
+  if ((x->rows != v->rows || x->cols != v->cols) && !widened)
     ws_error(in->s->diags, x->pos, "shape", "`%s` is [%d, %d] elsewhere, [%d, %d] here; only a constant is widened", v->name, v->rows,
              v->cols, x->rows, x->cols);
   else if (x->layout != v->layout && x->layout != WS_L_NONE)
@@ -294,6 +308,7 @@ static void product(struct infer *in, struct ws_act *a) {
     struct ws_product_shape p = ws_product_shape(in->s, a);
     struct ws_node d = {.rows = p.m, .cols = p.n, .type = WS_F32, .layout = WS_L_ACC, .kind = WS_N_OP};
     grow(in, a->dst, &d);
+    a->dst->adds |= a->accumulate;
   }
   if (in->check) ws_check_product(in->s, in->p, a);
 }

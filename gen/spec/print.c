@@ -19,7 +19,7 @@ static void part(const char *before, const struct ws_expr *e, struct ws_buf *out
 static void options(const struct ws_stmt *s, struct ws_buf *out) {
   for (size_t i = 0; i < s->nopts; i++) {
     ws_buf_printf(out, "%s%s=", i ? ", " : " with ", s->opts[i].name);
-    ws_expr_print(s->opts[i].value, out);
+    ws_sum_print(s->opts[i].value, out);
   }
 }
 
@@ -81,15 +81,18 @@ static void header(const struct ws_stmt *s, struct ws_buf *out) {
   if (s->kind == WS_S_ONE_THREAD) ws_buf_puts(out, "one thread");
   if (s->kind == WS_S_EACH) {
     ws_buf_printf(out, "each %s in ", s->var);
-    part("", s->lo, out);
-    part("..", s->hi, out);
+    ws_sum_print(s->lo, out);
+    ws_buf_puts(out, "..");
+    ws_sum_print(s->hi, out);
   }
   if (s->kind != WS_S_FOR) return;
   ws_buf_printf(out, "for %s in ", s->var);
   ws_expr_print(s->list, out);
   if (s->peel_first) ws_buf_puts(out, ", peel first");
   if (s->split_masked) ws_buf_puts(out, ", split masked");
-  part(", unroll ", s->unroll, out);
+  if (!s->unroll) return;
+  ws_buf_puts(out, ", unroll ");
+  ws_sum_print(s->unroll, out);
 }
 
 /* Recursion is bounded by the depth of the document that was read. */

@@ -103,3 +103,4 @@ static void expr(const struct ws_expr *e, enum level least, struct ws_buf *out) 
 }
 
 void ws_expr_print(const struct ws_expr *e, struct ws_buf *out) { expr(e, SELECT, out); }
+void ws_sum_print(const struct ws_expr *e, struct ws_buf *out) { expr(e, SUM, out); }

@@ -248,6 +248,7 @@ struct ws_expr *ws_spec_parse_expr(const char *text, struct ws_arena *a, struct 
 /* Prints a tree in the canonical form of the language; read back, it is the same tree. */
 void ws_spec_print(const struct ws_spec *s, struct ws_buf *out);
 void ws_expr_print(const struct ws_expr *e, struct ws_buf *out);
+void ws_sum_print(const struct ws_expr *e, struct ws_buf *out); /* where the grammar has a sum: with parentheses around what is looser */
 
 /* Writes a JSON Schema (draft 2020-12) of one document, derived from the reader's table of keys, for editors. */
 void ws_spec_schema(struct ws_buf *out);

@@ -171,8 +171,8 @@ static bool save(const char *text, size_t len) {
 int main(int argc, char **argv) {
   static struct fuzz f;
   static char text[MAX_TEXT];
-  static struct corpus_file files[64];
-  if (argc < 4 || argc - 3 > 64) return fprintf(stderr, "usage: gen_fuzz COUNT SEED FILE...\n"), 2;
+  static struct corpus_file files[256];
+  if (argc < 4 || argc - 3 > 256) return fprintf(stderr, "usage: gen_fuzz COUNT SEED FILE...\n"), 2;
   f.file = files;
   for (int i = 3; i < argc; i++) {
     files[f.nfiles] = corpus_read(argv[i]);

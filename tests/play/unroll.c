@@ -331,13 +331,19 @@ static void per_warp(struct thread *t, const struct ws_act *a, int el, bool wait
   }
 }
 
+static void cluster(struct thread *t, const struct ws_act *a) {
+  int b = barrier(t, t->x, SYNC, 0, 0, 0, 2 * t->x->s->threads);
+  arrive_at(t, a, b, threads(t->me), 0);
+  event(t, a, EV_WAIT_OWN, b);
+}
+
 static void sync_statement(struct thread *t, const struct ws_act *a, int el) {
   const struct ws_schedule *s = t->x->s;
   const struct ws_rolem *r = t->me->role;
   if (a->sync == WS_SYNC_WARP) meet(t, a);
   else if (a->sync == WS_SYNC_ALL) named(t, a, s, 0, 0, s->threads, true);
   else if (a->sync == WS_SYNC_ROLE) named(t, a, r, t->me->instance, 0, 32 * r->warps, true);
-  else if (a->sync == WS_SYNC_CLUSTER) unknown(t, "sync cluster");
+  else if (a->sync == WS_SYNC_CLUSTER) cluster(t, a);
   else if (a->role) named(t, a, a->role, -1, 0, 32 * a->role->warps * a->role->count, true);
   else if (a->barrier->per_warp) per_warp(t, a, el, true);
   else named(t, a, a->barrier, el, 0, a->barrier->arrivals[el], true);

@@ -54,6 +54,22 @@ void fixture_nothing_is_left(void) {
   assert_int_equal(fake->links, 0);
 }
 
+struct ws_kernel *fixture_load(char *text, struct ws_device **device) {
+  static const struct ws_device_options options = {.driver_path = WS_FAKE_DRIVER};
+  struct ws_error_info err;
+  struct ws_kernel *k;
+  if (ws_device_open("cuda:0", NULL, &options, device, &err)) fail_msg("%s", err.message);
+  if (ws_kernel_load_text(*device, text, strlen(text), &k, &err)) fail_msg("%s", err.message);
+  free(text);
+  return k;
+}
+
+void fixture_unload(struct ws_kernel *k, struct ws_device *device) {
+  ws_kernel_free(k);
+  ws_device_close(device);
+  fixture_nothing_is_left();
+}
+
 char *fixture_folder(void) {
   const char *base = getenv("TMPDIR");
   char *path = malloc(512);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct ws_device_options options = {.driver_path = WS_FAKE_DRIVER};
 static char *maps_ptx;
 
 /* A launch to bend: b 2, hq 4, hkv 2, sq 300, sk 77, packed. */
@@ -31,21 +30,10 @@ static void tiles_init(struct tiles_launch *t) {
 }
 
 static struct ws_kernel *load(const char *from, const char *to, struct ws_device **device) {
-  struct ws_error_info err;
-  struct ws_kernel *k;
   char *text = test_replace(maps_ptx, from, to);
   fake->device[0].major = 9;
   fake->nparams = 6;
-  if (ws_device_open("cuda:0", NULL, &options, device, &err)) fail_msg("%s", err.message);
-  if (ws_kernel_load_text(*device, text, strlen(text), &k, &err)) fail_msg("%s", err.message);
-  free(text);
-  return k;
-}
-
-static void finish(struct ws_kernel *k, struct ws_device *d) {
-  ws_kernel_free(k);
-  ws_device_close(d);
-  fixture_nothing_is_left();
+  return fixture_load(text, device);
 }
 
 static void same_map(const struct fake_map *m, const struct fake_map *wanted) { assert_memory_equal(m, wanted, sizeof *m); }
@@ -71,7 +59,7 @@ static void encodes(void **state) {
   assert_int_equal(fake->cluster, 2);
   const uint64_t first[] = {0, 1, 0x30000, 153600, 2, 300};
   for (int i = 0; i < 6; i++) assert_int_equal(i == 5 ? fake->params[i] & 0xffffffff : fake->params[i], first[i]);
-  finish(k, d);
+  fixture_unload(k, d);
 }
 
 /* Strides that no access uses are replaced; a tensor without elements gets a map of one. */
@@ -109,7 +97,7 @@ static void makes_legal(void **state) {
   t.stride[0][1] = 0;
   if (ws_kernel_launch(k, &t.launch, &err)) fail_msg("%s", err.message);
   assert_int_equal(fake->map[0].strides[1], 0);
-  finish(k, d);
+  fixture_unload(k, d);
 }
 
 static void refuse(const struct ws_kernel *k, const struct tiles_launch *t, const char *message) {
@@ -157,7 +145,34 @@ static void refuses_launches(void **state) {
   t.tensors[0].stride = t.tensors[2].stride = NULL;
   refuse(k, &t, "the grid queries/128 * heads * batch has 3 CTAs, expected a multiple of 2, the CTAs of a cluster: give shapes that "
                 "fill it");
-  finish(k, d);
+  fixture_unload(k, d);
+}
+
+/* Rows by eights: five dims, of which rows and columns are two each; no place for the batch. */
+static void splits_dims(void **state) {
+  (void)state;
+  static const struct fake_map wanted = {9, 5, 0, 3, 2, 0, 0x10000, {64, 8, 2, 4, 38}, {256, 128, 77824, 2048}, {64, 8, 2, 1, 16}, {1, 1, 1, 1, 1}};
+  struct ws_device *d;
+  struct ws_kernel *k = load("box [1, 1, 128, 64] swizzle 128", "box [1, 1, 128, 128] swizzle 128 groups 8", &d);
+  struct tiles_launch t;
+  struct ws_error_info err;
+  for (int round = 0; round < 2; round++) { /* the stride of a batch of one does not matter */
+    tiles_init(&t);
+    t.shape[0][0] = t.shape[1][0] = t.shape[2][0] = 1;
+    t.shape[0][2] = t.shape[2][2] = 304;
+    t.stride[0][0] = round ? 5 : 4 * 304 * 128, t.stride[0][1] = 304 * 128;
+    t.tensors[2].stride = NULL;
+    fake->maps = 0;
+    if (ws_kernel_launch(k, &t.launch, &err)) fail_msg("%s", err.message);
+    same_map(&fake->map[0], &wanted);
+  }
+  t.shape[0][2] = t.shape[2][2] = 300;
+  refuse(k, &t, "tensor q: dim 2 (queries): extent 300 found, expected a multiple of 8 for the tensor map q_map, which takes so many together");
+  tiles_init(&t);
+  t.shape[0][2] = t.shape[2][2] = 304;
+  t.tensors[0].stride = t.tensors[2].stride = NULL;
+  refuse(k, &t, "tensor q: dim 0 (batch): extent 2 found, expected 1 for the tensor map q_map, whose five dims leave none for it: launch once for each");
+  fixture_unload(k, d);
 }
 
 /* A packed stride that no map can have. */
@@ -179,7 +194,7 @@ static void refuses_layouts(void **state) {
                 "o_map: pad the dims inside it");
   free(text);
   free(again);
-  finish(k, d);
+  fixture_unload(k, d);
 }
 
 static void rounds_persistent_grids(void **state) {
@@ -215,7 +230,7 @@ static void rounds_persistent_grids(void **state) {
     }
     free(text);
     free(all);
-    finish(k, d);
+    fixture_unload(k, d);
   }
 }
 
@@ -243,7 +258,7 @@ static void sizes_of_clusters(void **state) {
     assert_int_equal(fake->grid, 16);
     free(text);
     free(all);
-    finish(k, d);
+    fixture_unload(k, d);
   }
 }
 
@@ -296,6 +311,18 @@ static const struct {
      "manifest line 9: map q_map: the box is 256 bytes wide, expected at most the swizzle's 128: take several boxes"},
     {" swizzle 128", "", "manifest line 9: map q_map: expected 'swizzle BYTES' behind the box"},
     {"swizzle 128", "swizzle 96", "manifest line 9: map q_map: swizzle: expected 0, 32, 64 or 128 bytes"},
+    {"swizzle 128", "swizzle 128 groups 4", "manifest line 9: map q_map: groups: expected 8, the rows of a swizzle's pattern"},
+    {"swizzle 128", "swizzle 128 groups", "manifest line 9: map q_map: groups: expected 8, the rows of a swizzle's pattern"},
+    {"swizzle 128", "swizzle 128 groups 8",
+     "manifest line 9: map q_map: groups: the box must have all columns of tensor q, a multiple of the swizzle"},
+    {"box [1, 1, 128, 64] swizzle 128", "box [1, 1, 128, 128] swizzle 0 groups 8",
+     "manifest line 9: map q_map: groups: the box must have all columns of tensor q, a multiple of the swizzle"},
+    {"box [1, 1, 128, 64] swizzle 128", "box [1, 1, 100, 128] swizzle 128 groups 8",
+     "manifest line 9: map q_map: groups: the box must have a multiple of 8 rows"},
+    {"box [1, 1, 128, 64] swizzle 128", "box [1, 1, 1, 128] swizzle 128 groups 8",
+     "manifest line 9: map q_map: groups: the box must have a multiple of 8 rows"},
+    {"box [1, 1, 128, 64] swizzle 128", "box [1, 2, 128, 128] swizzle 128 groups 8",
+     "manifest line 9: map q_map: groups: the box has more than one dim of rows"},
     {"swizzle 128", "swizzle 128 l2 32", "manifest line 9: map q_map: l2: expected 0, 64, 128 or 256 bytes"},
     {"swizzle 128", "swizzle 128 fill nan", "manifest line 9: map: 'fill nan' is left over at the end of the line"},
     {"param: map q_map", "param: map p_map", "manifest line 12: param: no map above is called 'p_map'"},
@@ -359,7 +386,7 @@ int main(void) {
   maps_ptx = test_read("maps.ptx", NULL);
   const struct CMUnitTest tests[] = {
 #define TEST(f) cmocka_unit_test_setup(f, fixture_reset)
-      TEST(encodes),           TEST(makes_legal), TEST(refuses_launches),   TEST(refuses_layouts),        TEST(rounds_persistent_grids),
+      TEST(encodes),           TEST(makes_legal), TEST(refuses_launches),   TEST(splits_dims), TEST(refuses_layouts),        TEST(rounds_persistent_grids),
       TEST(sizes_of_clusters), TEST(old_drivers), TEST(names_every_damage), TEST(survives_random_damage),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);

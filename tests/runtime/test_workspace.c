@@ -4,28 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct ws_device_options options = {.driver_path = WS_FAKE_DRIVER};
-
 /* copy.ptx with other lines: from -> to, once each. */
 static struct ws_kernel *load(const char *const (*edits)[2], struct ws_device **device) {
-  struct ws_error_info err;
-  struct ws_kernel *k;
   char *text = strdup(copy_ptx);
   for (; (*edits)[0]; edits++) {
     char *next = test_replace(text, (*edits)[0], (*edits)[1]);
     free(text);
     text = next;
   }
-  if (ws_device_open("cuda:0", NULL, &options, device, &err)) fail_msg("%s", err.message);
-  if (ws_kernel_load_text(*device, text, strlen(text), &k, &err)) fail_msg("%s", err.message);
-  free(text);
-  return k;
-}
-
-static void finish(struct ws_kernel *k, struct ws_device *d) {
-  ws_kernel_free(k);
-  ws_device_close(d);
-  fixture_nothing_is_left();
+  return fixture_load(text, device);
 }
 
 static void refuse(const struct ws_kernel *k, const struct ws_launch *l, const char *message) {
@@ -109,7 +96,7 @@ static void carves_the_block(void **state) {
   assert_int_equal(ws_kernel_plan(NULL, &t.launch, &plan, &err), WS_ERR_ARGUMENT);
   assert_int_equal(ws_kernel_plan(k, &t.launch, NULL, &err), WS_ERR_ARGUMENT);
   assert_int_equal(ws_kernel_plan(k, NULL, &plan, &err), WS_ERR_ARGUMENT);
-  finish(k, d);
+  fixture_unload(k, d);
 }
 
 /* A dim that only a workspace has is for the caller to choose. */
@@ -134,7 +121,7 @@ static void asks_for_free_dims(void **state) {
   t.launch.ntensors = 6;
   assert_int_equal(ws_kernel_launch(k, &t.launch, NULL), WS_OK);
   assert_int_equal(fake->params[24], 7);
-  finish(k, d);
+  fixture_unload(k, d);
 }
 
 static void counts_multiprocessors(void **state) {
@@ -191,7 +178,7 @@ static void counts_multiprocessors(void **state) {
   t.launch.sm_count = 10;
   assert_int_equal(ws_manifest_check_launch(ws_kernel_manifest(k), &t.launch, &grid, &err), WS_OK);
   assert_int_equal(grid, 20);
-  finish(k, d);
+  fixture_unload(k, d);
 }
 
 static void reads_persistent_grids(void **state) {

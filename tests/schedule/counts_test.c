@@ -99,7 +99,7 @@ static const struct size {
   long buffers;
   int named;
 } sizes[] = {
-    {"b300_v14", "b300_v14", 128, 64, 82432, 1},           {"b300_v16", "b300_v16", 512, 128, 131584, 5},
+    {"b300_v14", "b300_v14", 128, 64, 82432, 1},           {"b300_v16", "b300_v16", 512, 128, 82432, 5},
     {"fa1_forward", "fa1_forward", 128, 0, 65536, 1}, {"fa2_forward", "fa2_forward", 128, 0, 98304, 1},
     {"fa3_cluster", "fa3_cluster", 384, 0, 196608, 5}, {"fa3_forward_fp8", "fa3_forward_fp8", 384, 0, 221184, 5},
     {"fa4_forward", "fa4_forward", 512, 512, 231424, 9}, {"fa4_forward_2cta", "fa4_forward_2cta", 512, 512, 231424, 9},

@@ -19,6 +19,14 @@ static void see(const struct ws_block *b) {
   }
 }
 
+/* Does a line begin with this top-level key? */
+static bool has_key(const char *s, size_t n, const char *key) {
+  size_t len = strlen(key);
+  for (size_t i = 0; i + len < n; i++)
+    if ((!i || s[i - 1] == '\n') && !strncmp(s + i, key, len) && s[i + len] == ':') return true;
+  return false;
+}
+
 /* The example as a whole spec: what it lacks is put around it. */
 static void complete(const char *s, size_t n, struct ws_buf *out) {
   static const struct { const char *key, *text; } sections[] = {
@@ -29,9 +37,7 @@ static void complete(const char *s, size_t n, struct ws_buf *out) {
   };
   bool statements = n > 1 && s[0] == '-', whole = n > 9 && !strncmp(s, "schedule:", 9);
   for (size_t i = 0; i < 4 && !whole; i++) {
-    size_t len = strlen(sections[i].key);
-    bool given = n > len && !strncmp(s, sections[i].key, len) && s[len] == ':';
-    if (!given) ws_buf_puts(out, sections[i].text);
+    if (!has_key(s, n, sections[i].key)) ws_buf_puts(out, sections[i].text);
   }
   for (size_t i = 0; i < n; i++) {
     if (statements && (i == 0 || s[i - 1] == '\n')) ws_buf_puts(out, "    ");
