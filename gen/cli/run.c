@@ -232,8 +232,11 @@ static void print_head(const struct ws_manifest *m, const struct loaded *s) {
   printf("kernel    %s for %s:", k->entry, k->target);
   for (size_t i = 0; (name = ws_manifest_setting_at(m, i, &value)); i++) printf("%s %s %s", i ? "," : "", name, value);
   printf("\ndevice    %s: %s%s%s%s\n", d->name, d->model, *d->choice ? " (" : "", d->choice, *d->choice ? ")" : "");
-  printf("resources %d registers, %d bytes spilled, %u bytes of shared memory, %d CTAs an SM\n", r->registers,
-         r->local_bytes, k->shared + (uint32_t)r->static_shared, r->ctas_per_sm);
+  if (r->registers)
+    printf("resources %d registers, %d bytes spilled, %u bytes of shared memory, %d CTAs an SM\n", r->registers,
+           r->local_bytes, k->shared + (uint32_t)r->static_shared, r->ctas_per_sm);
+  else
+    printf("resources registers not known without the assembler, %u bytes of shared memory\n", k->shared + (uint32_t)r->static_shared);
 }
 
 /* ---- the emulator's counters ---- */
