@@ -83,7 +83,7 @@ static int open_emulator(struct emulator *e) {
 }
 
 static int said(const struct emulator *e, int code, const char *what) {
-  char msg[2048] = "";
+  char msg[8192] = "";
   e->last_message(msg, sizeof msg);
   return ws_cli_fail(code, "%s: %s", what, *msg ? msg : "refused by the emulator");
 }

@@ -60,6 +60,7 @@ expect 4 'GB are free' $run "$work/k64.ptx" --shape sq=2000000000
 
 # ---- what else it prints ----
 expect 0 'million a second and core' $run "$work/k64.ptx" --shape sq=64 --stats
+that 'grep -qx "resources registers not known without the assembler, [0-9]* bytes of shared memory" "$work/out"' 'no guess at registers'
 that 'grep -Eq "stats +[1-9][0-9]* warp instructions" "$work/out" && grep -Eq " [1-9][0-9]* tensor FLOPs, [1-9][0-9]* exponentials, [1-9]" "$work/out"' 'the counters count'
 expect 0 'compared  O within 0 ulps (0 elements differ)' $run "$work/k64.ptx" --shape sq=64 --compare emu
 expect 0 '"pass": true' $run "$work/k64.ptx" --shape sq=64 --shape sq=65 --format json --stats
@@ -100,6 +101,7 @@ expect 1 'late gives other bits' $run "$work/hasty.ptx" --shape sq=100 --schedul
 unset WSEMU_RACE
 # The emulator goes by what orders the accesses, not by the result, and names both statements.
 expect 1 'of thread (0,0,0) writes, and nothing orders the two' $run "$work/hasty.ptx" --shape sq=100 --schedule early
+that 'grep -q "^warpscore: error: emu: launching fa2_forward with [0-9]* CTAs: kernel .fa2_forward., line .* (CUDA_ERROR_ILLEGAL_INSTRUCTION, 715)$" "$work/out"' 'the story comes first'
 that 'grep -q "ldmatrix.*fa2_forward.yaml:[0-9]*): CTA .*, line [0-9]*: .cp.async.*fa2_forward.yaml:[0-9]*)" "$work/out"' 'the lines of both statements'
 
 # ---- few multiprocessors: a CTA of a persistent kernel works on several tiles ----
@@ -120,6 +122,7 @@ expect 2 '-D watchdog=1: it watches the waits at mbarriers' $run -D watchdog=1 "
 awk '/- release Kj/ && ++n == 2 { next } { print }' "$hopper" >"$work/forgets.yaml"
 for option in '-D watchdog=1' ''; do
   expect 1 'deadlock: no warp can run' timeout 20 $run --no-play -D head_dim=64 $option "$work/forgets.yaml" --shape sq=100,sk=1000
+  that 'grep -q "^  warps 4-11 wait for an mbarrier, line .*(from .*forgets.yaml:[0-9]*)$" "$work/out"' 'warps that wait alike are one line'
 done
 expect 1 'error: deadlock' $run -D head_dim=64 "$work/forgets.yaml"
 
