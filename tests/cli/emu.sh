@@ -125,6 +125,13 @@ expect 1 "warpscore: error: never.ptx: kernel 'a': 10:1: error: register 'x' is 
 expect 0 "warpscore: warning: kernel 'a', line 10: 'add.u32 t, x, t;': register 'x' is read but nothing has written it" never.ptx --uninitialised warn
 expect 2 "warpscore: error: --uninitialised: 'x' is no value; see \`warpscore emu --help\`" never.ptx --uninitialised x
 
+# ---- races ----
+printf '.version 7.8\n.target sm_80\n.address_size 64\n.visible .entry a() {\n.reg .b32 t;\n.shared .b32 s;\nmov.u32 t, %%tid.x;\nst.shared.b32 [s], t;\nret;\n}\n' >race.ptx
+expect 0 '' race.ptx --block 32
+expect 0 '' race.ptx --block 64 --race off
+that '! "$tool" emu race.ptx --block 64 >out 2>&1 && grep -q "nothing orders the two" out' 'two warps write one word'
+expect 2 "$e --race: 'x' is no value; see \`warpscore emu --help\`" race.ptx --race x
+
 # ---- lists ----
 expect 0 'k.ptx: everything is supported' --list-unsupported k.ptx
 sed 's/red.global.add.u32/red.async.add.u32/' k.ptx >un.ptx
