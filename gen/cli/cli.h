@@ -153,6 +153,7 @@ void ws_cli_text_free(struct ws_cli_text *t);
 bool ws_cli_read_file(const char *path, char **text, size_t *length); /* says why not */
 /* Through a temporary file beside it and a rename: the file is there whole, or as it was. "-" and NULL = stdout. */
 bool ws_cli_write_file(const char *path, const void *bytes, size_t length);
+bool ws_cli_can_write(const char *path); /* as far as can be told before; says why not */
 
 /* ---- ptxas.c ---- */
 

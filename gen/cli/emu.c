@@ -165,6 +165,8 @@ static void print_warnings(const struct emulator *e, struct CUfunc_st *f) {
 static int launch(const struct emulator *e, struct CUfunc_st *f, struct request *q, const char *path) {
   void *params[EMU_MAX_ARGS];
   int code = check_args(e, f, q);
+  for (int i = 0; i < q->nargs && !code; i++)
+    if (q->args[i].write && !ws_cli_can_write(q->args[i].write)) code = WS_CLI_USAGE;
   if (!code) code = upload(e, q);
   if (code) return code;
   for (int i = 0; i < q->nargs; i++) params[i] = &q->args[i].value; /* little-endian: the low bytes come first */

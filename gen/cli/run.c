@@ -31,6 +31,7 @@ static const char help_text[] =
     "      --scale X            of the scores, more than 0 (default: the kernel's, 1/sqrt(head dim))\n"
     "      --q --k --v FILE     inputs from .npy files, <f4 or <f2, shape (b,h,s,d), rounded to the kernel's type. What\n"
     "                           they say about the shape --shape must not contradict\n"
+    "      --in NAME=FILE       the same for any input of the kernel (slopes, bias, ..): of the shape that it has there\n"
     "      --o, --out FILE      write O as .npy (<f4), of the last shape\n"
     "      --lse FILE           write LSE as .npy (<f4), of the last shape\n"
     "      --device DEVICE      cuda:N, emu or best (default: best: a GPU that can run the kernel, else the emulator)\n"
@@ -51,6 +52,8 @@ enum { MOST_SCHEDULES = 32 };
 struct request {
   struct ws_cli_spec_options spec;
   const char *device, *compare, *file[3], *out, *lse;
+  struct { const char *name, *path; } in[WS_CLI_MOST]; /* --in */
+  size_t nin;
   const char *schedule[MOST_SCHEDULES]; /* of the emulator; nschedules = 0: as it stands */
   size_t nschedules;
   struct ws_cli_shapes shapes;
@@ -87,6 +90,57 @@ static int load_on(struct loaded *s, const char *device, const struct ws_manifes
 
 /* ---- inputs ---- */
 
+struct inputs { /* what files hold */
+  struct ws_cli_array file[3]; /* q, k, v; without data: random */
+  struct { const char *name; struct ws_cli_array array; } own[WS_CLI_MOST]; /* tensors that the spec brings */
+  size_t nown;
+};
+
+static void free_inputs(struct inputs *in) {
+  for (int i = 0; i < 3; i++) free(in->file[i].data);
+  for (size_t i = 0; i < in->nown; i++) free(in->own[i].array.data);
+}
+
+/* --in NAME=FILE of a tensor that is not q, k or v: the kernel says what rank it has. */
+static int read_own(struct inputs *in, const struct ws_manifest *m, const char *name, const char *path) {
+  const struct ws_tensor_info *t;
+  struct ws_buf names = {0};
+  struct ws_arena arena = {0};
+  for (size_t i = 0; (t = ws_manifest_tensor(m, i)) && (t->direction != WS_IN || strcmp(t->name, name)); i++) {}
+  if (t && t->type == WS_DTYPE_I32) return ws_cli_fail(WS_CLI_USAGE, "--in %s: it is of integers, and files hold <f4 or <f2", name);
+  if (t) {
+    in->own[in->nown].name = name;
+    return ws_cli_npy_read(path, t->rank, &in->own[in->nown++].array) ? WS_CLI_OK : WS_CLI_USAGE;
+  }
+  if (setjmp(arena.oom)) return ws_cli_fail(WS_CLI_INTERNAL, "out of memory");
+  names.arena = &arena;
+  for (size_t i = 0; (t = ws_manifest_tensor(m, i)); i++)
+    if (t->direction == WS_IN) ws_buf_printf(&names, "%s%s", names.s ? ", " : "", t->name);
+  ws_cli_fail(0, "--in %s: the kernel has no such input; it has %s", name, names.s ? names.s : "none");
+  ws_arena_free(&arena);
+  return WS_CLI_USAGE;
+}
+
+static int read_inputs(const struct request *q, const struct ws_manifest *m, struct inputs *in) {
+  static const char *const names[] = {"q", "k", "v"};
+  int code = WS_CLI_OK;
+  for (int i = 0; i < 3; i++)
+    if (q->file[i] && !ws_cli_npy_read(q->file[i], 4, &in->file[i])) return WS_CLI_USAGE;
+  for (size_t i = 0; i < q->nin && code == WS_CLI_OK; i++) {
+    int k = 0;
+    while (k < 3 && strcmp(names[k], q->in[i].name)) k++;
+    for (size_t j = 0; j < i; j++)
+      if (!strcmp(q->in[i].name, q->in[j].name)) return ws_cli_fail(WS_CLI_USAGE, "--in %s is given twice", q->in[i].name);
+    if (k == 3)
+      code = read_own(in, m, q->in[i].name, q->in[i].path);
+    else if (in->file[k].data)
+      code = ws_cli_fail(WS_CLI_USAGE, "--in %s and --%s exclude each other", names[k], names[k]);
+    else if (!ws_cli_npy_read(q->in[i].path, 4, &in->file[k]))
+      code = WS_CLI_USAGE;
+  }
+  return code;
+}
+
 /* The shape's extent is the file's, unless --shape says another one. */
 static bool take_extent(struct ws_cli_shape *s, enum ws_cli_extent which, int64_t *extent, const char *name, const char *option, const struct ws_cli_array *a, int dim) {
   if (s->given & which && *extent != a->shape[dim])
@@ -114,9 +168,34 @@ static bool shape_of_files(const struct ws_cli_array *a, struct ws_cli_shape *s)
                        take_extent(s, WS_CLI_SK, &s->sk, "sk", option, kv, 2));
 }
 
-static bool fill_inputs(struct ws_cli_problem *p, const struct ws_cli_array *files) {
+static void print_extents(const int64_t *shape, int rank, char *out, size_t size) {
+  size_t n = 0;
+  out[0] = 0;
+  for (int d = 0; d < rank && n < size; d++) n += (size_t)snprintf(out + n, size - n, "%s%lld", d ? ", " : "", (long long)shape[d]);
+}
+
+static bool fill_own(struct ws_cli_problem *p, const char *name, const struct ws_cli_array *a) {
+  int i = WS_CLI_TENSORS;
+  while (i < p->ntensors && strcmp(p->t[i].info->name, name)) i++;
+  struct ws_cli_tensor *t = &p->t[i];
+  if (i == p->ntensors) return ws_cli_fail(0, "--in %s: the kernel's launch has no such tensor", name), false;
+  for (int d = 0; d < t->info->rank; d++) {
+    char have[100], want[100];
+    if (a->shape[d] == t->shape[d]) continue;
+    print_extents(a->shape, t->info->rank, have, sizeof have);
+    print_extents(t->shape, t->info->rank, want, sizeof want);
+    return ws_cli_fail(0, "--in %s: shape (%s) found, expected (%s)", name, have, want), false;
+  }
+  ws_cli_tensor_values(t, a->data);
+  return true;
+}
+
+static bool fill_inputs(struct ws_cli_problem *p, const struct inputs *in) {
   static const char *const names[] = {"--q", "--k", "--v"};
+  const struct ws_cli_array *files = in->file;
   ws_cli_problem_inputs(p);
+  for (size_t i = 0; i < in->nown; i++)
+    if (!fill_own(p, in->own[i].name, &in->own[i].array)) return false;
   for (int i = 0; i < 3; i++) {
     struct ws_cli_tensor *t = &p->t[WS_CLI_Q + i];
     if (!files[i].data) continue;
@@ -334,7 +413,7 @@ static int execute(struct ws_cli_problem *p, const struct loaded *s, double time
   return code;
 }
 
-static int compare(struct result *r, const struct ws_cli_array *files, const struct loaded *other, double timeout) {
+static int compare(struct result *r, const struct inputs *files, const struct loaded *other, double timeout) {
   struct ws_cli_problem twin;
   double time;
   if (!ws_cli_problem_init(&twin, r->problem.manifest, &r->problem.shape, &r->problem.scale)) return twin.code;
@@ -352,7 +431,7 @@ static int compare(struct result *r, const struct ws_cli_array *files, const str
 static bool same_bits(const struct ws_cli_tensor *a, const struct ws_cli_tensor *b) { return !memcmp(a->after, b->after, a->bytes); }
 
 /* The same shape under the other completion orders: nothing that a kernel may rely on has changed. */
-static int run_other_schedules(const struct request *q, struct result *r, const struct ws_cli_array *files, const struct loaded *s) {
+static int run_other_schedules(const struct request *q, struct result *r, const struct inputs *files, const struct loaded *s) {
   int code = WS_CLI_OK;
   for (size_t i = 1; i < q->nschedules && code == WS_CLI_OK && !r->disturbed; i++) {
     struct ws_cli_problem twin;
@@ -371,10 +450,10 @@ static int run_other_schedules(const struct request *q, struct result *r, const 
 }
 
 static int run_shape(struct request *q, const struct ws_manifest *m, const struct ws_cli_shape *given,
-                     const struct ws_cli_array *files, const struct loaded *loaded, struct result *r) {
+                     const struct inputs *files, const struct loaded *loaded, struct result *r) {
   struct ws_cli_shape shape = *given;
   memset(r, 0, sizeof *r);
-  if (!shape_of_files(files, &shape)) return WS_CLI_USAGE;
+  if (!shape_of_files(files->file, &shape)) return WS_CLI_USAGE;
   if (!ws_cli_problem_init(&r->problem, m, &shape, q->has_scale ? &q->scale : NULL)) return r->problem.code;
   int code = WS_CLI_OK;
   if (!ws_cli_problem_tensors(&r->problem))
@@ -393,7 +472,7 @@ static int run_shape(struct request *q, const struct ws_manifest *m, const struc
   return code;
 }
 
-static int run_shapes(struct request *q, const struct ws_manifest *m, const struct ws_cli_array *files,
+static int run_shapes(struct request *q, const struct ws_manifest *m, const struct inputs *files,
                       const struct loaded *loaded, json_t *results) {
   int code = WS_CLI_OK;
   size_t failed = 0;
@@ -429,7 +508,7 @@ static int set_schedules(const struct request *q, const struct loaded *s) {
 }
 
 static int run_kernel(struct request *q, const struct ws_cli_text *text, const struct ws_manifest *m,
-                      const struct ws_cli_array *files) {
+                      const struct inputs *files) {
   struct loaded loaded[2] = {{0}};
   struct wsemu_stats stats;
   json_t *root = json_object(), *results = json_array();
@@ -461,26 +540,23 @@ static int run_kernel(struct request *q, const struct ws_cli_text *text, const s
 }
 
 static int run_request(struct request *q, const char *path) {
-  static const char *const names[] = {"--q", "--k", "--v"};
-  struct ws_cli_array files[3] = {{0}};
+  struct inputs *in = calloc(1, sizeof *in);
   struct ws_cli_text text = {0};
   struct ws_manifest *m = NULL;
   struct ws_error_info err;
-  int code = WS_CLI_OK;
-  bool any = q->out || q->lse;
-  for (int i = 0; i < 3 && code == WS_CLI_OK; i++) {
-    any |= q->file[i] != NULL;
-    if (q->file[i] && !ws_cli_npy_read(q->file[i], 4, &files[i])) code = WS_CLI_USAGE;
-  }
-  if (code == WS_CLI_OK && any && q->shapes.n > 1)
-    code = ws_cli_fail(WS_CLI_USAGE, "%s and the like take one shape", names[0]);
+  int code = in ? WS_CLI_OK : ws_cli_fail(WS_CLI_INTERNAL, "out of memory");
+  if (code == WS_CLI_OK && q->shapes.n > 1 && (q->out || q->lse || q->file[0] || q->file[1] || q->file[2] || q->nin))
+    code = ws_cli_fail(WS_CLI_USAGE, "--q and the like take one shape");
+  if (code == WS_CLI_OK && ((q->out && !ws_cli_can_write(q->out)) || (q->lse && !ws_cli_can_write(q->lse)))) code = WS_CLI_USAGE;
   if (code == WS_CLI_OK) code = ws_cli_obtain(path, &q->spec, &text);
   if (code == WS_CLI_OK && ws_manifest_parse(text.ptx, text.length, &m, &err))
     code = ws_cli_fail(WS_CLI_REJECTED, "%s: %s", path, err.message);
-  if (code == WS_CLI_OK) code = run_kernel(q, &text, m, files);
+  if (code == WS_CLI_OK) code = read_inputs(q, m, in);
+  if (code == WS_CLI_OK) code = run_kernel(q, &text, m, in);
   ws_manifest_free(m);
   ws_cli_text_free(&text);
-  for (int i = 0; i < 3; i++) free(files[i].data);
+  if (in) free_inputs(in);
+  free(in);
   return code;
 }
 
@@ -491,6 +567,7 @@ enum {
   OPT_Q,
   OPT_K,
   OPT_V,
+  OPT_IN,
   OPT_O,
   OPT_LSE,
   OPT_DEVICE,
@@ -506,6 +583,7 @@ static const struct option options[] = {
     {"q", required_argument, NULL, OPT_Q},
     {"k", required_argument, NULL, OPT_K},
     {"v", required_argument, NULL, OPT_V},
+    {"in", required_argument, NULL, OPT_IN},
     {"o", required_argument, NULL, OPT_O},
     {"out", required_argument, NULL, OPT_O},
     {"lse", required_argument, NULL, OPT_LSE},
@@ -527,6 +605,16 @@ static bool add_schedules(struct request *q, char *list) {
   return q->nschedules || (ws_cli_fail(0, "--schedule: nothing found, expected early, late or random:SEED"), false);
 }
 
+static bool add_input(struct request *q, char *text) {
+  char *equals = strchr(text, '=');
+  if (!equals || equals == text || !equals[1]) return ws_cli_fail(0, "--in %s: expected NAME=FILE.npy", text), false;
+  if (q->nin == WS_CLI_MOST) return ws_cli_fail(0, "--in: more than %d", WS_CLI_MOST), false;
+  *equals = 0;
+  q->in[q->nin].name = text;
+  q->in[q->nin++].path = equals + 1;
+  return true;
+}
+
 static bool own_option(int option, char *value, struct request *q) {
   switch (option) {
   case OPT_SCALE:
@@ -535,6 +623,7 @@ static bool own_option(int option, char *value, struct request *q) {
   case OPT_Q:
   case OPT_K:
   case OPT_V: q->file[option - OPT_Q] = value; return true;
+  case OPT_IN: return add_input(q, value);
   case OPT_O: q->out = value; return true;
   case OPT_LSE: q->lse = value; return true;
   case OPT_DEVICE: q->device = value; return true;

@@ -54,6 +54,7 @@ that '"$tool" emu k.ptx --stats --grid 8 --block 128 --arg in:x.npy --arg "out:f
 expect 1 "$e k.ptx: kernel 'scale', line 28: 'st.global.f32 [%rd6], %f3;': CTA (0,0,0) thread (0,0,0) writes 4 bytes at global address 0x0, far from any allocation" \
   k.ptx --block 1 --arg in:x.npy --arg u64:0 --arg f32:1 --arg u32:1 --arg 'zero:u32[1]=none.npy'
 that '[ ! -e none.npy ]' 'a fault writes no file'
+expect 2 "$e no/y.npy: cannot be written: No such file or directory" k.ptx --arg in:x.npy --arg 'out:f32[1000]=no/y.npy' --arg f32:2.5 --arg u32:1000 --arg 'zero:u32[1]' --grid 1000000 --block 1024
 
 # ---- what is wrong with the arguments ----
 kinds='expected in:FILE, inout:FILE[=FILE], out:TYPE[N]=FILE, zero:TYPE[N][=FILE] or u32, s32, u64, s64, f32, f64 with a value'

@@ -43,6 +43,24 @@ expect 2 'batch' $run "$work/k64.ptx" --q "$work/q.npy" --k "$work/k3.npy"
 expect 2 'batch, heads or lengths differ' $run "$work/k64.ptx" --k "$work/k.npy" --v "$work/k3.npy"
 expect 2 'must be a multiple of hkv' $run "$work/k64.ptx" --shape hq=5,hkv=2
 expect 2 'cannot be written' $run "$work/k64.ptx" --shape sq=3 --o "$work/no/folder/o.npy"
+that '! grep -q "^device" "$work/out"' 'that is said before anything runs'
+expect 2 'cannot be written: Is a directory' $run "$work/k64.ptx" --shape sq=3 --lse "$work"
+
+# ---- files for the tensors that a spec brings ----
+"$make" "$work/four.npy" 1 1 1 4 5 && LC_ALL=C sed 's/(1, 1, 1, 4,)/(4,)         /' "$work/four.npy" >"$work/slopes.npy" || exit 99
+alibi="$run -D head_dim=64 $specs/fa2_alibi.yaml --shape hq=4,hkv=4,sq=40"
+expect 0 'PASS' $alibi --in slopes="$work/slopes.npy" --o "$work/oa.npy"
+expect 0 'PASS' $alibi --o "$work/ob.npy"
+that '! cmp -s "$work/oa.npy" "$work/ob.npy"' 'the slopes of the file are others'
+expect 2 '--in slopes: shape (4) found, expected (2)' $run -D head_dim=64 "$specs/fa2_alibi.yaml" --in slopes="$work/slopes.npy"
+expect 2 'rank 4 found, expected 1' $alibi --in slopes="$work/four.npy"
+expect 2 '--in slope: the kernel has no such input; it has q, k, v, slopes' $alibi --in slope="$work/slopes.npy"
+expect 2 '--in o: the kernel has no such input' $alibi --in o="$work/slopes.npy"
+expect 2 '--in slopes is given twice' $alibi --in slopes="$work/slopes.npy" --in slopes="$work/slopes.npy"
+expect 2 '--in slopes: expected NAME=FILE.npy' $alibi --in slopes
+expect 0 'b=2,hq=4,hkv=2,sq=37,sk=50' $run "$work/k64.ptx" --in q="$work/q.npy" --in k="$work/k.npy" --v "$work/v.npy" --o "$work/o3.npy"
+that 'cmp -s "$work/o1.npy" "$work/o3.npy"' '--in q is --q'
+expect 2 '--in q and --q exclude each other' $run "$work/k64.ptx" --in q="$work/q.npy" --q "$work/q.npy"
 
 # ---- NaN: from a visible key or query to its rows, and nowhere else. Query row 3 of head 1; key 20 of KV head 0 ----
 "$make" "$work/qn.npy" 2 4 37 64 1 $(( (1 * 37 + 3) * 64 + 9 )) nan
