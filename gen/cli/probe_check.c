@@ -59,7 +59,7 @@ static void compare_bytes(struct trial *t) {
       long n = (long)r * t->k->cols + c, at = ws_probe_offset(t->s, t->q, r, c);
       uint32_t found = 0;
       if (at >= 0 && at + t->k->bits / 8 <= t->k->bytes) memcpy(&found, t->dump_bytes + at, (size_t)t->k->bits / 8);
-      if ((t->k->bits == 16 ? (uint16_t)n : (uint32_t)n) != found) wrong(t, "shared memory, element", r, c, n, (long)found);
+      if ((t->k->bits == 16 ? (uint16_t)n : (uint32_t)n) != found) wrong(t, t->k->tmem ? "tensor memory, element" : "shared memory, element", r, c, n, (long)found);
     }
 }
 
@@ -132,7 +132,7 @@ static void release(struct trial *t) {
 }
 
 static int report(const struct trial *t) {
-  printf("%s  %s: %d x %d elements by %s", t->wrong ? "FAIL" : "PASS", t->q->buffer, t->k->rows, t->k->cols, t->k->tma ? "TMA" : "threads");
+  printf("%s  %s: %d x %d elements by %s", t->wrong ? "FAIL" : "PASS", t->q->buffer, t->k->rows, t->k->cols, t->k->tmem ? "tcgen05.st" : t->k->tma ? "TMA" : "threads");
   for (int i = 0; i < t->k->nproducts; i++) printf("; %s", t->k->product[i].what);
   putchar('\n');
   if (t->wrong) printf("      %ld differ; the first: %s\n", t->wrong, t->first);

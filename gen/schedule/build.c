@@ -108,5 +108,6 @@ struct ws_schedule *ws_schedule_build(const struct ws_document *doc, const struc
   ws_pass_groups(s);
   ws_pass_async(s);
   ws_pass_budget(s);
+  ws_pass_range(s);
   return d->errors > before ? NULL : s;
 }

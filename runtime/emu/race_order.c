@@ -316,10 +316,11 @@ int ws_emu_race_mbar_signalled(struct who who, struct mbar_ref ref) {
   if (m->fenced && known(who.w, m->by) >= m->fenced) return EV_NEXT;
   return unseen(who, ref, m, "signals through the async proxy", "without a fence.mbarrier_init or fence.proxy.async since");
 }
-/* An arrival at another CTA's mbarrier releases in cluster scope only. */
+/* An arrival at another CTA's mbarrier releases in cluster scope only, as its scope is .cta where none is written; option "race" =
+ * "lenient" takes any, as CUTLASS and those who follow it write none. */
 void ws_emu_race_mbar_arrive(struct who who, struct mbar_ref ref, bool cluster, bool relaxed) {
   const struct mbar *b = who.w->race ? ws_emu_mbar_get(who, ref) : NULL;
-  if (!b || !b->race || (ref.cta != who.w->cta && !cluster)) return;
+  if (!b || !b->race || (ref.cta != who.w->cta && !cluster && !who.w->cta->grid->l->options.lenient)) return;
   ws_emu_race_release(who.w, &b->race->open, relaxed);
 }
 void ws_emu_race_mbar_arrive_late(struct who who, struct mbar_ref ref, const struct vclock *from) {

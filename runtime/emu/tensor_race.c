@@ -34,13 +34,17 @@ void ws_emu_tc_implied(struct warp *w, bool after) {
 void ws_emu_tc_fence(struct warp *w, bool after) { *(after ? &w->tc_after : &w->tc_before) = tick(w->cta); }
 
 /* ---- a warp's load or store ---- */
+/* Moves that nobody has waited for, of this warp or of another one with the same quarter of the lanes. */
 static int against_moves(struct who who, const struct tc_move *m) {
   const struct cta *c = who.w->cta;
-  for (const struct tc_move *o = who.w->moves; o; o = o->next) {
-    if ((!o->store && !m->store) || !overlap(o->column, o->columns, m->column, m->columns) || !(halves_of(o) & halves_of(m))) continue;
-    return accuse(who, c, pc_of(c, o->in), m->store ? "writes" : "reads", m->column > o->column ? m->column : o->column,
-                  o->store ? "which it stores without a tcgen05.wait::st since" : "which it loads without a tcgen05.wait::ld since");
-  }
+  for (uint32_t i = 0; i < c->nwarps; i++)
+    for (const struct tc_move *o = c->warps[i].moves; o; o = o->next) {
+      bool own = i == who.w->index;
+      if ((!o->store && !m->store) || o->lane / 32 != m->lane / 32 || !overlap(o->column, o->columns, m->column, m->columns) || !(halves_of(o) & halves_of(m))) continue;
+      return accuse(who, c, pc_of(c, o->in), m->store ? "writes" : "reads", m->column > o->column ? m->column : o->column,
+                    o->store ? own ? "which it stores without a tcgen05.wait::st since" : "which another warp stores without a tcgen05.wait::st since"
+                             : own ? "which it loads without a tcgen05.wait::ld since" : "which another warp loads without a tcgen05.wait::ld since");
+    }
   return EV_NEXT;
 }
 static int against_queue(struct who who, const struct tc_move *m, const struct cta *issuer, bool pairs) {
@@ -66,6 +70,30 @@ static int against_column(struct who who, const struct tc_move *m, uint32_t col)
   return EV_NEXT;
 }
 
+/* What another warp of the same quarter did and has waited for. ISA "Non-pipelined instructions, different thread" */
+static int against_other(struct who who, const struct tc_move *m, uint32_t col, const struct tc_access *a, bool stored) {
+  const struct cta *c = who.w->cta;
+  const char *does = m->store ? "writes" : "reads";
+  if (!a->tick || a->warp == who.w->index) return EV_NEXT;
+  if (c->warps[a->warp].tc_before <= a->tick)
+    return accuse(who, c, a->pc, does, col, stored ? "which another warp stored without a tcgen05.fence::before_thread_sync since its wait"
+                                                   : "which another warp loaded without a tcgen05.fence::before_thread_sync since its wait");
+  if (who.w->tc_after <= a->tick)
+    return accuse(who, c, a->pc, does, col, stored ? "which another warp stored, without a tcgen05.fence::after_thread_sync since"
+                                                   : "which another warp loaded, without a tcgen05.fence::after_thread_sync since");
+  return EV_NEXT;
+}
+static int against_others(struct who who, const struct tc_move *m, uint32_t col) {
+  const struct tc_column *k = &who.w->cta->tensor->column[col];
+  uint32_t quarter = m->lane / 32 * 2;
+  for (uint32_t h = 0; h < 2; h++) {
+    if (!(halves_of(m) >> h & 1)) continue;
+    if (against_other(who, m, col, &k->stored[quarter + h], true) != EV_NEXT) return EV_FAULT;
+    if (m->store && against_other(who, m, col, &k->loaded[quarter + h], false) != EV_NEXT) return EV_FAULT;
+  }
+  return EV_NEXT;
+}
+
 int ws_emu_tc_race_move(struct warp *w, const struct tc_move *m) {
   struct who who = {w, m->in, __builtin_ctz(w->mask)};
   const struct cta *c = w->cta;
@@ -73,7 +101,7 @@ int ws_emu_tc_race_move(struct warp *w, const struct tc_move *m) {
   if (against_moves(who, m) != EV_NEXT || against_queue(who, m, c, false) != EV_NEXT) return EV_FAULT;
   if ((c->rank ^ 1) < c->cluster->n && against_queue(who, m, c->cluster->cta[c->rank ^ 1], true) != EV_NEXT) return EV_FAULT;
   for (uint32_t i = 0; i < m->columns; i++)
-    if (against_column(who, m, m->column + i) != EV_NEXT) return EV_FAULT;
+    if (against_column(who, m, m->column + i) != EV_NEXT || against_others(who, m, m->column + i) != EV_NEXT) return EV_FAULT;
   return EV_NEXT;
 }
 

@@ -195,6 +195,10 @@ static void test_clusters(void **state) {
   (void)state;
   each(twins, 4); /* the last one's twin may find no mbarrier at all */
   silent(INIT(1) CLUSTER "@q0 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [rbar];\n" CLUSTER, true, 64);
+  assert_int_equal(wsemuSetOption("race", "lenient"), 0); /* the scope that CUTLASS leaves out, which is .cta then */
+  silent(READY ONE "@q0 mbarrier.arrive.shared::cluster.b64 _, [rbar];\n" WAIT("p1", "0", 0) THEIRS CLUSTER, true, 64);
+  races(READY ONE "bar.sync 0;\n" THEIRS CLUSTER, true, 64, (const char *const[]){"shared address 0x", UNORDERED, "of CTA ("});
+  assert_int_equal(wsemuSetOption("race", "on"), 0);
 }
 
 /* Stores, loads and atomics that order. PTX ISA "Release and acquire patterns". */
