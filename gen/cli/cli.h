@@ -2,6 +2,7 @@
  *
  *   main.c      the table of commands
  *   check.c gen.c run.c bench.c   one command each
+ *   inputs.c    what run reads from .npy files
  *   probe.c     where elements lie; probe_check.c: the same asked of a device
  *   emu.c       any PTX kernel on the emulator; emu_args.c: its arguments
  *   report.c    messages, and the exit codes of failed calls
@@ -265,7 +266,7 @@ struct ws_cli_verdict {
   char damage[160];
   bool pass;
 };
-/* False when memory ran out. */
+/* False when memory ran out. What takes long is shown on a terminal. */
 bool ws_cli_judge(const struct ws_cli_problem *p, struct ws_cli_verdict *v);
 
 struct ws_cli_distance { /* of the same output on two devices */

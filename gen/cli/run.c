@@ -1,6 +1,7 @@
 /* warpscore run: a kernel on random data (or .npy files), held against the fp64 reference. */
 #include "cli.h"
 #include "emu/wsemu.h"
+#include "inputs.h"
 #include <getopt.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -51,9 +52,8 @@ enum { MOST_SCHEDULES = 32 };
 
 struct request {
   struct ws_cli_spec_options spec;
-  const char *device, *compare, *file[3], *out, *lse;
-  struct { const char *name, *path; } in[WS_CLI_MOST]; /* --in */
-  size_t nin;
+  const char *device, *compare, *out, *lse;
+  struct ws_cli_files files;
   const char *schedule[MOST_SCHEDULES]; /* of the emulator; nschedules = 0: as it stands */
   size_t nschedules;
   struct ws_cli_shapes shapes;
@@ -88,125 +88,7 @@ static int load_on(struct loaded *s, const char *device, const struct ws_manifes
   return code;
 }
 
-/* ---- inputs ---- */
-
-struct inputs { /* what files hold */
-  struct ws_cli_array file[3]; /* q, k, v; without data: random */
-  struct { const char *name; struct ws_cli_array array; } own[WS_CLI_MOST]; /* tensors that the spec brings */
-  size_t nown;
-};
-
-static void free_inputs(struct inputs *in) {
-  for (int i = 0; i < 3; i++) free(in->file[i].data);
-  for (size_t i = 0; i < in->nown; i++) free(in->own[i].array.data);
-}
-
-/* --in NAME=FILE of a tensor that is not q, k or v: the kernel says what rank it has. */
-static int read_own(struct inputs *in, const struct ws_manifest *m, const char *name, const char *path) {
-  const struct ws_tensor_info *t;
-  struct ws_buf names = {0};
-  struct ws_arena arena = {0};
-  for (size_t i = 0; (t = ws_manifest_tensor(m, i)) && (t->direction != WS_IN || strcmp(t->name, name)); i++) {}
-  if (t && t->type == WS_DTYPE_I32) return ws_cli_fail(WS_CLI_USAGE, "--in %s: it is of integers, and files hold <f4 or <f2", name);
-  if (t) {
-    in->own[in->nown].name = name;
-    return ws_cli_npy_read(path, t->rank, &in->own[in->nown++].array) ? WS_CLI_OK : WS_CLI_USAGE;
-  }
-  if (setjmp(arena.oom)) return ws_cli_fail(WS_CLI_INTERNAL, "out of memory");
-  names.arena = &arena;
-  for (size_t i = 0; (t = ws_manifest_tensor(m, i)); i++)
-    if (t->direction == WS_IN) ws_buf_printf(&names, "%s%s", names.s ? ", " : "", t->name);
-  ws_cli_fail(0, "--in %s: the kernel has no such input; it has %s", name, names.s ? names.s : "none");
-  ws_arena_free(&arena);
-  return WS_CLI_USAGE;
-}
-
-static int read_inputs(const struct request *q, const struct ws_manifest *m, struct inputs *in) {
-  static const char *const names[] = {"q", "k", "v"};
-  int code = WS_CLI_OK;
-  for (int i = 0; i < 3; i++)
-    if (q->file[i] && !ws_cli_npy_read(q->file[i], 4, &in->file[i])) return WS_CLI_USAGE;
-  for (size_t i = 0; i < q->nin && code == WS_CLI_OK; i++) {
-    int k = 0;
-    while (k < 3 && strcmp(names[k], q->in[i].name)) k++;
-    for (size_t j = 0; j < i; j++)
-      if (!strcmp(q->in[i].name, q->in[j].name)) return ws_cli_fail(WS_CLI_USAGE, "--in %s is given twice", q->in[i].name);
-    if (k == 3)
-      code = read_own(in, m, q->in[i].name, q->in[i].path);
-    else if (in->file[k].data)
-      code = ws_cli_fail(WS_CLI_USAGE, "--in %s and --%s exclude each other", names[k], names[k]);
-    else if (!ws_cli_npy_read(q->in[i].path, 4, &in->file[k]))
-      code = WS_CLI_USAGE;
-  }
-  return code;
-}
-
-/* The shape's extent is the file's, unless --shape says another one. */
-static bool take_extent(struct ws_cli_shape *s, enum ws_cli_extent which, int64_t *extent, const char *name, const char *option, const struct ws_cli_array *a, int dim) {
-  if (s->given & which && *extent != a->shape[dim])
-    return ws_cli_fail(0, "%s: shape (%lld, %lld, %lld, %lld) found, but --shape says %s=%lld", option, (long long)a->shape[0],
-                       (long long)a->shape[1], (long long)a->shape[2], (long long)a->shape[3], name, (long long)*extent),
-           false;
-  *extent = a->shape[dim];
-  return true;
-}
-
-/* Files tell what --shape leaves open, and must not contradict it or each other. */
-static bool shape_of_files(const struct ws_cli_array *a, struct ws_cli_shape *s) {
-  const struct ws_cli_array *q = &a[0], *k = &a[1], *v = &a[2];
-  if (k->data && v->data && memcmp(k->shape, v->shape, 3 * sizeof *k->shape))
-    return ws_cli_fail(0, "--k and --v: batch, heads or lengths differ"), false;
-  const struct ws_cli_array *kv = k->data ? k : v;
-  const char *option = k->data ? "--k" : "--v";
-  if (q->data && kv->data && q->shape[0] != kv->shape[0])
-    return ws_cli_fail(0, "--q has batch %lld, --k or --v has %lld", (long long)q->shape[0], (long long)kv->shape[0]),
-           false;
-  if (q->data && (!take_extent(s, WS_CLI_B, &s->b, "b", "--q", q, 0) || !take_extent(s, WS_CLI_HQ, &s->hq, "hq", "--q", q, 1) ||
-                  !take_extent(s, WS_CLI_SQ, &s->sq, "sq", "--q", q, 2)))
-    return false;
-  return !kv->data || (take_extent(s, WS_CLI_B, &s->b, "b", option, kv, 0) && take_extent(s, WS_CLI_HKV, &s->hkv, "hkv", option, kv, 1) &&
-                       take_extent(s, WS_CLI_SK, &s->sk, "sk", option, kv, 2));
-}
-
-static void print_extents(const int64_t *shape, int rank, char *out, size_t size) {
-  size_t n = 0;
-  out[0] = 0;
-  for (int d = 0; d < rank && n < size; d++) n += (size_t)snprintf(out + n, size - n, "%s%lld", d ? ", " : "", (long long)shape[d]);
-}
-
-static bool fill_own(struct ws_cli_problem *p, const char *name, const struct ws_cli_array *a) {
-  int i = WS_CLI_TENSORS;
-  while (i < p->ntensors && strcmp(p->t[i].info->name, name)) i++;
-  struct ws_cli_tensor *t = &p->t[i];
-  if (i == p->ntensors) return ws_cli_fail(0, "--in %s: the kernel's launch has no such tensor", name), false;
-  for (int d = 0; d < t->info->rank; d++) {
-    char have[100], want[100];
-    if (a->shape[d] == t->shape[d]) continue;
-    print_extents(a->shape, t->info->rank, have, sizeof have);
-    print_extents(t->shape, t->info->rank, want, sizeof want);
-    return ws_cli_fail(0, "--in %s: shape (%s) found, expected (%s)", name, have, want), false;
-  }
-  ws_cli_tensor_values(t, a->data);
-  return true;
-}
-
-static bool fill_inputs(struct ws_cli_problem *p, const struct inputs *in) {
-  static const char *const names[] = {"--q", "--k", "--v"};
-  const struct ws_cli_array *files = in->file;
-  ws_cli_problem_inputs(p);
-  for (size_t i = 0; i < in->nown; i++)
-    if (!fill_own(p, in->own[i].name, &in->own[i].array)) return false;
-  for (int i = 0; i < 3; i++) {
-    struct ws_cli_tensor *t = &p->t[WS_CLI_Q + i];
-    if (!files[i].data) continue;
-    if (files[i].shape[3] != t->shape[3])
-      return ws_cli_fail(0, "%s: head dim %lld found, the kernel has %lld", names[i], (long long)files[i].shape[3],
-                         (long long)t->shape[3]),
-             false;
-    ws_cli_tensor_values(t, files[i].data);
-  }
-  return true;
-}
+/* ---- outputs ---- */
 
 static bool write_output(const struct ws_cli_tensor *t, const char *path) {
   int64_t n = ws_cli_tensor_count(t);
@@ -413,12 +295,12 @@ static int execute(struct ws_cli_problem *p, const struct loaded *s, double time
   return code;
 }
 
-static int compare(struct result *r, const struct inputs *files, const struct loaded *other, double timeout) {
+static int compare(struct result *r, const struct ws_cli_inputs *files, const struct loaded *other, double timeout) {
   struct ws_cli_problem twin;
   double time;
   if (!ws_cli_problem_init(&twin, r->problem.manifest, &r->problem.shape, &r->problem.scale)) return twin.code;
   int code = ws_cli_problem_tensors(&twin) ? WS_CLI_OK : twin.code;
-  if (code == WS_CLI_OK) code = fill_inputs(&twin, files) ? execute(&twin, other, timeout, &time) : WS_CLI_USAGE;
+  if (code == WS_CLI_OK) code = ws_cli_inputs_fill(&twin, files) ? execute(&twin, other, timeout, &time) : WS_CLI_USAGE;
   if (code == WS_CLI_OK) {
     r->compared = true;
     r->distance = ws_cli_compare(&r->problem, &twin);
@@ -431,7 +313,7 @@ static int compare(struct result *r, const struct inputs *files, const struct lo
 static bool same_bits(const struct ws_cli_tensor *a, const struct ws_cli_tensor *b) { return !memcmp(a->after, b->after, a->bytes); }
 
 /* The same shape under the other completion orders: nothing that a kernel may rely on has changed. */
-static int run_other_schedules(const struct request *q, struct result *r, const struct inputs *files, const struct loaded *s) {
+static int run_other_schedules(const struct request *q, struct result *r, const struct ws_cli_inputs *files, const struct loaded *s) {
   int code = WS_CLI_OK;
   for (size_t i = 1; i < q->nschedules && code == WS_CLI_OK && !r->disturbed; i++) {
     struct ws_cli_problem twin;
@@ -439,7 +321,7 @@ static int run_other_schedules(const struct request *q, struct result *r, const 
     if (!ws_cli_problem_init(&twin, r->problem.manifest, &r->problem.shape, &r->problem.scale)) return twin.code;
     set_option(s, "schedule", q->schedule[i]);
     code = ws_cli_problem_tensors(&twin) ? WS_CLI_OK : twin.code;
-    if (code == WS_CLI_OK) code = fill_inputs(&twin, files) ? execute(&twin, s, q->timeout, &time) : WS_CLI_USAGE;
+    if (code == WS_CLI_OK) code = ws_cli_inputs_fill(&twin, files) ? execute(&twin, s, q->timeout, &time) : WS_CLI_USAGE;
     bool same = code != WS_CLI_OK || (same_bits(&r->problem.t[WS_CLI_O], &twin.t[WS_CLI_O]) && same_bits(&r->problem.t[WS_CLI_LSE], &twin.t[WS_CLI_LSE]));
     if (!same) r->disturbed = q->schedule[i], r->pass = false;
     if (code != WS_CLI_OK) fprintf(stderr, "warpscore: the schedule was %s\n", q->schedule[i]);
@@ -450,15 +332,15 @@ static int run_other_schedules(const struct request *q, struct result *r, const 
 }
 
 static int run_shape(struct request *q, const struct ws_manifest *m, const struct ws_cli_shape *given,
-                     const struct inputs *files, const struct loaded *loaded, struct result *r) {
+                     const struct ws_cli_inputs *files, const struct loaded *loaded, struct result *r) {
   struct ws_cli_shape shape = *given;
   memset(r, 0, sizeof *r);
-  if (!shape_of_files(files->file, &shape)) return WS_CLI_USAGE;
+  if (!ws_cli_inputs_shape(files, &shape)) return WS_CLI_USAGE;
   if (!ws_cli_problem_init(&r->problem, m, &shape, q->has_scale ? &q->scale : NULL)) return r->problem.code;
   int code = WS_CLI_OK;
   if (!ws_cli_problem_tensors(&r->problem))
     code = r->problem.code;
-  else if (!fill_inputs(&r->problem, files))
+  else if (!ws_cli_inputs_fill(&r->problem, files))
     code = WS_CLI_USAGE;
   else
     code = execute(&r->problem, &loaded[0], q->timeout, &r->seconds);
@@ -472,7 +354,7 @@ static int run_shape(struct request *q, const struct ws_manifest *m, const struc
   return code;
 }
 
-static int run_shapes(struct request *q, const struct ws_manifest *m, const struct inputs *files,
+static int run_shapes(struct request *q, const struct ws_manifest *m, const struct ws_cli_inputs *files,
                       const struct loaded *loaded, json_t *results) {
   int code = WS_CLI_OK;
   size_t failed = 0;
@@ -508,7 +390,7 @@ static int set_schedules(const struct request *q, const struct loaded *s) {
 }
 
 static int run_kernel(struct request *q, const struct ws_cli_text *text, const struct ws_manifest *m,
-                      const struct inputs *files) {
+                      const struct ws_cli_inputs *files) {
   struct loaded loaded[2] = {{0}};
   struct wsemu_stats stats;
   json_t *root = json_object(), *results = json_array();
@@ -540,22 +422,22 @@ static int run_kernel(struct request *q, const struct ws_cli_text *text, const s
 }
 
 static int run_request(struct request *q, const char *path) {
-  struct inputs *in = calloc(1, sizeof *in);
+  struct ws_cli_inputs *in = calloc(1, sizeof *in);
   struct ws_cli_text text = {0};
   struct ws_manifest *m = NULL;
   struct ws_error_info err;
   int code = in ? WS_CLI_OK : ws_cli_fail(WS_CLI_INTERNAL, "out of memory");
-  if (code == WS_CLI_OK && q->shapes.n > 1 && (q->out || q->lse || q->file[0] || q->file[1] || q->file[2] || q->nin))
+  if (code == WS_CLI_OK && q->shapes.n > 1 && (q->out || q->lse || ws_cli_files_any(&q->files)))
     code = ws_cli_fail(WS_CLI_USAGE, "--q and the like take one shape");
   if (code == WS_CLI_OK && ((q->out && !ws_cli_can_write(q->out)) || (q->lse && !ws_cli_can_write(q->lse)))) code = WS_CLI_USAGE;
   if (code == WS_CLI_OK) code = ws_cli_obtain(path, &q->spec, &text);
   if (code == WS_CLI_OK && ws_manifest_parse(text.ptx, text.length, &m, &err))
     code = ws_cli_fail(WS_CLI_REJECTED, "%s: %s", path, err.message);
-  if (code == WS_CLI_OK) code = read_inputs(q, m, in);
+  if (code == WS_CLI_OK) code = ws_cli_inputs_read(&q->files, m, in);
   if (code == WS_CLI_OK) code = run_kernel(q, &text, m, in);
   ws_manifest_free(m);
   ws_cli_text_free(&text);
-  if (in) free_inputs(in);
+  if (in) ws_cli_inputs_free(in);
   free(in);
   return code;
 }
@@ -605,16 +487,6 @@ static bool add_schedules(struct request *q, char *list) {
   return q->nschedules || (ws_cli_fail(0, "--schedule: nothing found, expected early, late or random:SEED"), false);
 }
 
-static bool add_input(struct request *q, char *text) {
-  char *equals = strchr(text, '=');
-  if (!equals || equals == text || !equals[1]) return ws_cli_fail(0, "--in %s: expected NAME=FILE.npy", text), false;
-  if (q->nin == WS_CLI_MOST) return ws_cli_fail(0, "--in: more than %d", WS_CLI_MOST), false;
-  *equals = 0;
-  q->in[q->nin].name = text;
-  q->in[q->nin++].path = equals + 1;
-  return true;
-}
-
 static bool own_option(int option, char *value, struct request *q) {
   switch (option) {
   case OPT_SCALE:
@@ -622,8 +494,8 @@ static bool own_option(int option, char *value, struct request *q) {
     return ws_cli_parse_number("--scale", value, &q->scale) && (q->scale > 0 || (ws_cli_fail(0, "--scale: %s found, expected a number > 0", value), false));
   case OPT_Q:
   case OPT_K:
-  case OPT_V: q->file[option - OPT_Q] = value; return true;
-  case OPT_IN: return add_input(q, value);
+  case OPT_V: q->files.qkv[option - OPT_Q] = value; return true;
+  case OPT_IN: return ws_cli_files_add(&q->files, value);
   case OPT_O: q->out = value; return true;
   case OPT_LSE: q->lse = value; return true;
   case OPT_DEVICE: q->device = value; return true;
