@@ -114,9 +114,9 @@ static void compute(const struct ws_cli_problem *p, float *times, size_t n, stru
 static int bench_shape(struct request *q, const struct ws_manifest *m, const struct ws_cli_shape *shape,
                        struct ws_device *device, struct ws_kernel *kernel, struct figure *f) {
   struct ws_cli_problem p;
-  if (!ws_cli_problem_init(&p, m, shape, NULL)) return WS_CLI_REJECTED;
+  if (!ws_cli_problem_init(&p, m, shape, NULL)) return p.code;
   float *times = malloc(sizeof *times * (size_t)q->repeat);
-  int code = times && ws_cli_problem_tensors(&p) ? WS_CLI_OK : WS_CLI_INTERNAL;
+  int code = !times ? ws_cli_fail(WS_CLI_MISSING, "out of memory") : ws_cli_problem_tensors(&p) ? WS_CLI_OK : p.code;
   if (code == WS_CLI_OK) ws_cli_problem_inputs(&p);
   if (code == WS_CLI_OK) code = ws_cli_problem_upload(&p, device);
   if (code == WS_CLI_OK) code = with_events(q, &p, device, kernel, times);
@@ -297,12 +297,12 @@ static bool own_option(int option, char *value, struct request *q) {
 int ws_cli_bench(int argc, char **argv) {
   struct request q = {.warmup = 10, .repeat = 40};
   struct ws_cli_shape base = WS_CLI_DEFAULT_SHAPE;
-  for (int c; (c = getopt_long(argc, argv, "D:h", options, NULL)) != -1;) {
+  for (int c; (c = ws_cli_next_option(argc, argv, ":D:h", options)) != -1;) {
     if (c == 'h') {
       fputs(help_text, stdout);
       return WS_CLI_OK;
     }
-    if (c == '?') return ws_cli_fail(WS_CLI_USAGE, "see `warpscore bench --help`");
+    if (c == '?') return WS_CLI_USAGE;
     int taken = ws_cli_spec_option(&q.spec, c, optarg);
     if (!taken) taken = ws_cli_shape_option(&base, c, optarg);
     if (taken < 0 || (!taken && !own_option(c, optarg, &q))) return WS_CLI_USAGE;

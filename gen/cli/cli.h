@@ -13,6 +13,7 @@
  *   tensor.c    a tensor on the host and on the device, with canaries around it and in its padding
  *   problem.c   the tensors of one shape; a launch; what the reference says about it
  *   judge.c     errors against the reference, distances between two devices
+ *   memory.c    how much host memory is left
  *   nvml.c      the GPU's clocks, where the driver's management library is there
  *
  * Exported names carry ws_cli_. Messages go to stderr, results to stdout. */
@@ -25,12 +26,14 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+/* One rule: what the user wrote on the command line is USAGE where it is wrong, with all that it names: options, their values, files
+ * that cannot be read, written or used as what they are given for. What stands in the schedule or kernel is REJECTED. */
 enum ws_cli_exit {
   WS_CLI_OK = 0,
-  WS_CLI_REJECTED = 1,   /* the spec or kernel is rejected or wrong */
+  WS_CLI_REJECTED = 1,   /* the schedule or kernel is rejected, or computes what is wrong */
   WS_CLI_USAGE = 2,
-  WS_CLI_INTERNAL = 3,   /* memory ran out, a call failed that should not */
-  WS_CLI_MISSING = 4,    /* the environment lacks something: a GPU, the emulator, ptxas */
+  WS_CLI_INTERNAL = 3,   /* a call failed that should not */
+  WS_CLI_MISSING = 4,    /* the environment lacks something: a GPU, the emulator, ptxas, memory */
 };
 
 int ws_cli_check(int argc, char **argv);
@@ -44,8 +47,12 @@ int ws_cli_emu(int argc, char **argv);
 
 /* "warpscore: error: ..." on stderr; returns code. */
 int ws_cli_fail(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void ws_cli_say(const char *text); /* to stderr, behind what went to stdout; NULL = nothing */
 /* The same for a failed call of libwarpscore. */
 int ws_cli_runtime_fail(const struct ws_error_info *err);
+/* The exit code of a spec with these diagnostics: OK without an error. */
+int ws_cli_diags_code(const struct ws_diags *d);
+int ws_cli_finish(int code); /* the exit code of a command that ended with code: a full disk or a closed pipe shows here at the latest */
 /* --device: NULL = best. A name that is none is a usage error. */
 int ws_cli_open_device(const char *name, const struct ws_manifest *m, struct ws_device **out);
 
@@ -59,6 +66,9 @@ struct ws_cli_spec_options { /* how a spec becomes a kernel */
   bool json, no_play, strict;
   bool takes_sarif, sarif;    /* takes_sarif: set by commands that can write it */
 };
+struct option;
+/* getopt_long(3) without a message of its own: '?' where an option is unknown, or used in a wrong way (said, with the nearest one). */
+int ws_cli_next_option(int argc, char **argv, const char *letters, const struct option *options);
 /* Takes the option if it is one of -D --target --templates --kernel --format --no-play --strict. 0 = not mine, 1 = taken, -1 = wrong (said). */
 int ws_cli_spec_option(struct ws_cli_spec_options *o, int option, char *value);
 enum { WS_CLI_NO_PLAY = 1001, WS_CLI_STRICT };
@@ -71,12 +81,14 @@ enum { WS_CLI_NO_PLAY = 1001, WS_CLI_STRICT };
   "  -D, --define NAME=VALUE  override a parameter of the spec (repeatable)\n"                               \
   "      --target TARGET      one of the spec's targets (default: its first)\n"                              \
   "      --templates DIR      take templates from DIR where it has them\n"                                   \
-  "      --kernel NAME        of a spec with several documents, the one with this name\n"                       \
+  "      --kernel NAME        of a spec with several documents, the one with this name (all are read)\n"         \
   "      --no-play            do not check the protocol (deadlocks, races, content)\n"                       \
   "      --strict             what is right under a printed assumption only is `review`, not `clean`\n"
 
 enum ws_cli_layout { WS_CLI_BSHD, WS_CLI_BHSD };
+enum ws_cli_extent { WS_CLI_B = 1, WS_CLI_HQ = 2, WS_CLI_HKV = 4, WS_CLI_SQ = 8, WS_CLI_SK = 16 };
 struct ws_cli_shape {
+  unsigned given;             /* enum ws_cli_extent: what --shape itself says */
   int64_t b, hq, hkv, sq, sk; /* -1 = not given: sk as sq; heads as the kernel wants them, else hq = 2, hkv as hq */
   enum ws_cli_layout layout;
   int64_t pad;                /* elements */
@@ -103,7 +115,6 @@ enum { WS_CLI_SHAPE = 1101, WS_CLI_SHAPES, WS_CLI_LAYOUT, WS_CLI_PAD, WS_CLI_SEE
 /* First pass. 0 = not mine, 1 = taken (or left to the second pass), -1 = wrong (said). */
 int ws_cli_shape_option(struct ws_cli_shape *base, int option, char *value);
 /* Second pass over all arguments: the list of shapes, base alone where none is given. The caller frees s->list. */
-struct option;
 bool ws_cli_collect_shapes(struct ws_cli_shapes *s, int argc, char **argv, const struct option *options,
                            const struct ws_cli_shape *base);
 bool ws_cli_parse_integer(const char *what, const char *text, int64_t low, int64_t high, int64_t *out); /* says why not */
@@ -138,6 +149,7 @@ const struct ws_kernel_text *ws_cli_pick(const struct ws_cli_unit *u, const stru
 int ws_cli_obtain(const char *path, const struct ws_cli_spec_options *o, struct ws_cli_text *out);
 void ws_cli_text_free(struct ws_cli_text *t);
 
+/* Files that the user names: where these fail, the exit code is WS_CLI_USAGE. */
 bool ws_cli_read_file(const char *path, char **text, size_t *length); /* says why not */
 /* Through a temporary file beside it and a rename: the file is there whole, or as it was. "-" and NULL = stdout. */
 bool ws_cli_write_file(const char *path, const void *bytes, size_t length);
@@ -177,9 +189,10 @@ struct ws_cli_tensor {
   unsigned char *before, *after; /* as uploaded, as downloaded */
   uint64_t device;             /* of the image; 0 = not allocated */
 };
-/* The tensor of a shape in a layout; every byte a canary. False (said): too large, or no memory. */
-bool ws_cli_tensor_init(struct ws_cli_tensor *t, const struct ws_tensor_info *info, const int64_t *shape,
-                        const struct ws_cli_shape *how);
+/* The tensor of a shape in a layout, not in memory yet; every byte is a canary once it is. An exit code (said): too large, no memory. */
+int ws_cli_tensor_init(struct ws_cli_tensor *t, const struct ws_tensor_info *info, const int64_t *shape,
+                       const struct ws_cli_shape *how);
+int ws_cli_tensor_alloc(struct ws_cli_tensor *t);
 void ws_cli_tensor_free(struct ws_cli_tensor *t);
 int64_t ws_cli_tensor_count(const struct ws_cli_tensor *t);                 /* elements */
 size_t ws_cli_tensor_offset(const struct ws_cli_tensor *t, int64_t index);  /* of element number index, C order */
@@ -201,6 +214,7 @@ enum { WS_CLI_GUARD = 1024 }; /* bytes of an image before the tensor and behind 
 enum { WS_CLI_Q, WS_CLI_K, WS_CLI_V, WS_CLI_O, WS_CLI_LSE, WS_CLI_TENSORS, WS_CLI_MOST = 16 };
 struct ws_cli_problem {
   const struct ws_manifest *manifest;
+  int code;                   /* the exit code where one of the calls below returned false */
   struct ws_cli_shape shape;  /* nothing left open */
   int64_t d, dv;
   bool causal, base2;
@@ -258,6 +272,9 @@ struct ws_cli_distance { /* of the same output on two devices */
   size_t o_differ, classes; /* elements whose bits differ; NaN or infinity on one side only */
 };
 struct ws_cli_distance ws_cli_compare(const struct ws_cli_problem *a, const struct ws_cli_problem *b);
+
+/* ---- memory.c ---- */
+double ws_cli_memory_left(void); /* bytes of host memory that can still be had; 0 = not known */
 
 /* ---- nvml.c ---- */
 

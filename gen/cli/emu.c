@@ -82,10 +82,10 @@ static int open_emulator(struct emulator *e) {
   return WS_CLI_OK;
 }
 
-static int said(const struct emulator *e, const char *what) {
+static int said(const struct emulator *e, int code, const char *what) {
   char msg[2048] = "";
   e->last_message(msg, sizeof msg);
-  return ws_cli_fail(WS_CLI_REJECTED, "%s: %s", what, *msg ? msg : "refused by the emulator");
+  return ws_cli_fail(code, "%s: %s", what, *msg ? msg : "refused by the emulator");
 }
 
 /* ---- without running ---- */
@@ -138,13 +138,14 @@ static int upload(const struct emulator *e, struct request *q) {
     if (e->api.cuMemAlloc_v2(&address, a->size ? a->size : 1))
       return ws_cli_fail(WS_CLI_MISSING, "--arg %s: no device memory for %zu bytes", a->text, a->size);
     a->value = address;
-    if (a->kind != EMU_OUT && a->size && e->api.cuMemcpyHtoD_v2(a->value, a->bytes, a->size)) return said(e, a->text);
+    if (a->kind != EMU_OUT && a->size && e->api.cuMemcpyHtoD_v2(a->value, a->bytes, a->size)) return said(e, WS_CLI_INTERNAL, a->text);
   }
   return WS_CLI_OK;
 }
 
 static void print_warnings(const struct emulator *e, struct CUfunc_st *f) {
   size_t n = e->warnings(f, NULL, 0);
+  fflush(stdout); /* what the kernel printed comes first */
   char *text = n ? malloc(n + 1) : NULL;
   if (!text) return;
   e->warnings(f, text, n + 1);
@@ -168,10 +169,11 @@ static int launch(const struct emulator *e, struct CUfunc_st *f, struct request 
   for (int i = 0; i < 3; i++) g[i] = (unsigned)q->grid[i], b[i] = (unsigned)q->block[i];
   int failed = (int)e->api.cuLaunchKernel(f, g[0], g[1], g[2], b[0], b[1], b[2], (unsigned)q->smem, NULL, params, NULL);
   print_warnings(e, f);
-  if (failed) return said(e, path);
+  if (failed == WS_CUDA_ERROR_INVALID_VALUE || failed == WS_CUDA_ERROR_INVALID_CLUSTER_SIZE) return said(e, WS_CLI_USAGE, path); /* of --grid, --block, --smem */
+  if (failed) return said(e, WS_CLI_REJECTED, path);
   for (int i = 0; i < q->nargs; i++) {
     struct emu_arg *a = &q->args[i];
-    if (a->write && a->size && e->api.cuMemcpyDtoH_v2(a->bytes, a->value, a->size)) return said(e, a->text);
+    if (a->write && a->size && e->api.cuMemcpyDtoH_v2(a->bytes, a->value, a->size)) return said(e, WS_CLI_INTERNAL, a->text);
   }
   for (int i = 0; i < q->nargs && !code; i++) code = emu_arg_write(&q->args[i]);
   return code;
@@ -196,7 +198,7 @@ static int with_module(const struct emulator *e, struct request *q, const char *
   struct CUmod_st *m = NULL;
   struct CUfunc_st *f = NULL;
   int code = WS_CLI_OK;
-  if (e->api.cuModuleLoadDataEx(&m, ptx, 0, NULL, NULL)) return said(e, path);
+  if (e->api.cuModuleLoadDataEx(&m, ptx, 0, NULL, NULL)) return said(e, WS_CLI_REJECTED, path);
   const char *entry = q->entry ? q->entry : e->entry_name(m, 0);
   if (!entry) code = ws_cli_fail(WS_CLI_REJECTED, "%s: there is no kernel in it", path);
   else if (!q->entry && e->entry_name(m, 1)) code = ws_cli_fail(WS_CLI_USAGE, "%s: several kernels: pick one with --entry NAME", path);
@@ -223,7 +225,7 @@ static int execute(struct request *q, const char *path) {
       code = ws_cli_fail(WS_CLI_USAGE, "%s: '%s' is no value; see `warpscore emu --help`", settings[i].option, settings[i].value);
   if (!code && q->coverage) code = print_coverage(&e);
   else if (!code && q->list) code = list_unsupported(&e, path, ptx);
-  else if (!code && (e.api.cuDevicePrimaryCtxRetain(&context, 0) || e.api.cuCtxPushCurrent_v2(context))) code = said(&e, "emulator");
+  else if (!code && (e.api.cuDevicePrimaryCtxRetain(&context, 0) || e.api.cuCtxPushCurrent_v2(context))) code = said(&e, WS_CLI_INTERNAL, "emulator");
   else if (!code) {
     code = with_module(&e, q, path, ptx);
     e.api.cuCtxPopCurrent_v2(&old);
@@ -264,7 +266,7 @@ static int parse_options(struct request *q, int argc, char **argv) {
       {"uninitialised", required_argument, NULL, 'u'}, {"tensor", required_argument, NULL, 'T'}, {"device", required_argument, NULL, 'd'}, {"strict", no_argument, NULL, 'S'}, {"threads", required_argument, NULL, 't'},
       {"watchdog", required_argument, NULL, 'w'}, {"stats", no_argument, NULL, 'i'}, {"list-unsupported", no_argument, NULL, 'l'},
       {"coverage", no_argument, NULL, 'v'}, {"help", no_argument, NULL, 'h'}, {0}};
-  for (int c, code = 0; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
+  for (int c, code = 0; (c = ws_cli_next_option(argc, argv, ":h", options)) != -1;) {
     switch (c) {
       case 'e': q->entry = optarg; break;
       case 'g': code = parse_extents("--grid", optarg, q->grid) ? 0 : WS_CLI_USAGE; break;
@@ -282,7 +284,7 @@ static int parse_options(struct request *q, int argc, char **argv) {
       case 'l': q->list = true; break;
       case 'v': q->coverage = true; break;
       case 'h': fputs(help_text, stdout); return -1;
-      default: return ws_cli_fail(WS_CLI_USAGE, "see `warpscore emu --help`");
+      default: return WS_CLI_USAGE;
     }
     if (code) return code;
   }

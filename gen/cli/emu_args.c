@@ -62,30 +62,30 @@ static const char *after(const char *head, const char *key) {
 
 static int parse_npy(const char *path, char *text, size_t length, struct emu_arg *a) {
   const unsigned char *u = (const unsigned char *)text;
-  if (length < 10 || memcmp(text, "\x93NUMPY", 6)) return ws_cli_fail(WS_CLI_REJECTED, "%s: it is no .npy file", path);
+  if (length < 10 || memcmp(text, "\x93NUMPY", 6)) return ws_cli_fail(WS_CLI_USAGE, "%s: it is no .npy file", path);
   size_t at = u[6] == 1 ? 10 : 12, n = u[8] | (size_t)u[9] << 8;
   if (u[6] > 1 && length >= 12) n |= (size_t)u[10] << 16 | (size_t)u[11] << 24;
-  if (at > length || n > length - at) return ws_cli_fail(WS_CLI_REJECTED, "%s: it is cut short inside its header", path);
+  if (at > length || n > length - at) return ws_cli_fail(WS_CLI_USAGE, "%s: it is cut short inside its header", path);
   char *head = strndup(text + at, n);
   if (!head) return ws_cli_fail(WS_CLI_INTERNAL, "out of memory");
   const char *descr = after(head, "'descr'"), *order = after(head, "'fortran_order'"), *shape = after(head, "'shape'");
   int code = WS_CLI_OK;
   size_t count = 1, width = 0;
   if (!descr || !order || !shape || *descr != '\'' || *shape != '(') {
-    code = ws_cli_fail(WS_CLI_REJECTED, "%s: its header is no dictionary of descr, fortran_order and shape", path);
+    code = ws_cli_fail(WS_CLI_USAGE, "%s: its header is no dictionary of descr, fortran_order and shape", path);
     goto out;
   }
   size_t k = strcspn(descr + 1, "'");
   for (int i = 0; i < NTYPES && !width; i++)
     if (strlen(types[i].descr) == k && !memcmp(types[i].descr, descr + 1, k)) width = types[i].bytes;
   if (!width) {
-    code = ws_cli_fail(WS_CLI_REJECTED, "%s: element type '%.*s' found, expected one of |u1 |i1 <u2 <i2 <u4 <i4 <u8 <i8 <f2 <f4 <f8",
+    code = ws_cli_fail(WS_CLI_USAGE, "%s: element type '%.*s' found, expected one of |u1 |i1 <u2 <i2 <u4 <i4 <u8 <i8 <f2 <f4 <f8",
                        path, k > 40 ? 40 : (int)k, descr + 1);
     goto out;
   }
   snprintf(a->descr, sizeof a->descr, "%.*s", (int)k, descr + 1);
   if (strncmp(order, "False", 5)) {
-    code = ws_cli_fail(WS_CLI_REJECTED, "%s: it is in Fortran order: save a C-order copy (numpy.ascontiguousarray)", path);
+    code = ws_cli_fail(WS_CLI_USAGE, "%s: it is in Fortran order: save a C-order copy (numpy.ascontiguousarray)", path);
     goto out;
   }
   for (const char *p = shape + 1; *p && *p != ')' && !code;) {
@@ -93,12 +93,12 @@ static int parse_npy(const char *path, char *text, size_t length, struct emu_arg
     errno = 0;
     unsigned long long v = strtoull(p, &end, 10);
     if (*p < '0' || *p > '9' || errno || a->rank == 8 || __builtin_mul_overflow(count, (size_t)v, &count) || count > most)
-      code = ws_cli_fail(WS_CLI_REJECTED, "%s: its shape is no tuple of at most 8 numbers, or too large", path);
+      code = ws_cli_fail(WS_CLI_USAGE, "%s: its shape is no tuple of at most 8 numbers, or too large", path);
     else a->shape[a->rank++] = (int64_t)v;
     p = end + strspn(end, " ,");
   }
   if (!code && length - at - n != count * width)
-    code = ws_cli_fail(WS_CLI_REJECTED, "%s: %zu bytes of elements found, expected %zu for its shape", path, length - at - n,
+    code = ws_cli_fail(WS_CLI_USAGE, "%s: %zu bytes of elements found, expected %zu for its shape", path, length - at - n,
                        count * width);
   if (code) goto out;
   a->size = count * width;
@@ -138,7 +138,7 @@ int emu_arg_write(const struct emu_arg *a) {
   memcpy(all + total, a->bytes, a->size);
   bool good = ws_cli_write_file(a->write, all, total + a->size);
   free(all);
-  return good ? WS_CLI_OK : WS_CLI_INTERNAL;
+  return good ? WS_CLI_OK : WS_CLI_USAGE;
 }
 
 /* ---- TYPE[N,M]=FILE ---- */

@@ -31,7 +31,7 @@ static int assemble(const struct ws_kernel_text *k, const char *path) {
   if (ws_manifest_parse(k->ptx, k->ptx_len, &m, &err))
     return ws_cli_fail(WS_CLI_INTERNAL, "%s: %s", k->name, err.message);
   int code = ws_cli_assemble(k->ptx, k->ptx_len, ws_manifest_kernel(m)->target, &cubin, &length);
-  if (code == WS_CLI_OK && !ws_cli_write_file(path, cubin, length)) code = WS_CLI_INTERNAL;
+  if (code == WS_CLI_OK && !ws_cli_write_file(path, cubin, length)) code = WS_CLI_USAGE;
   free(cubin);
   ws_manifest_free(m);
   return code;
@@ -39,17 +39,18 @@ static int assemble(const struct ws_kernel_text *k, const char *path) {
 
 static int write_kernel(const struct request *r, const struct ws_kernel_text *k) {
   int code = WS_CLI_OK;
-  if (r->dump) return k->dump && ws_cli_write_file(r->output, k->dump, strlen(k->dump)) ? WS_CLI_OK : WS_CLI_INTERNAL;
+  if (r->dump && !k->dump) return ws_cli_fail(WS_CLI_INTERNAL, "%s: no model", k->name);
+  if (r->dump) return ws_cli_write_file(r->output, k->dump, strlen(k->dump)) ? WS_CLI_OK : WS_CLI_USAGE;
   if (r->cubin) code = assemble(k, r->cubin);
   if (code != WS_CLI_OK || (r->cubin && !r->output)) return code;
-  return ws_cli_write_file(r->output, k->ptx, k->ptx_len) ? WS_CLI_OK : WS_CLI_INTERNAL;
+  return ws_cli_write_file(r->output, k->ptx, k->ptx_len) ? WS_CLI_OK : WS_CLI_USAGE;
 }
 
 static int generate(const struct request *r, const char *path) {
   struct ws_cli_unit u;
   int code = ws_cli_compile(path, &r->spec, r->dump ? WS_STAGE_SCHEDULE : WS_STAGE_PTX, &u);
   char *said = u.text ? ws_cli_diagnostics(&u, r->spec.json) : NULL;
-  if (said) fputs(said, stderr);
+  ws_cli_say(said);
   free(said);
   const struct ws_kernel_text *k = code == WS_CLI_OK ? ws_cli_pick(&u, &r->spec) : NULL;
   if (k)
@@ -68,7 +69,7 @@ int ws_cli_gen(int argc, char **argv) {
                                           {"help", no_argument, NULL, 'h'},
                                           {0}};
   struct request r = {0};
-  for (int c; (c = getopt_long(argc, argv, "D:o:h", options, NULL)) != -1;) {
+  for (int c; (c = ws_cli_next_option(argc, argv, ":D:o:h", options)) != -1;) {
     int taken = ws_cli_spec_option(&r.spec, c, optarg);
     if (taken < 0) return WS_CLI_USAGE;
     if (taken) continue;
@@ -80,7 +81,7 @@ int ws_cli_gen(int argc, char **argv) {
       r.dump = true;
       break;
     case 'h': fputs(help_text, stdout); return WS_CLI_OK;
-    default: return ws_cli_fail(WS_CLI_USAGE, "see `warpscore gen --help`");
+    default: return WS_CLI_USAGE;
     }
   }
   if (argc - optind != 1) return ws_cli_fail(WS_CLI_USAGE, "gen takes one spec; see `warpscore gen --help`");

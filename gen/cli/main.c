@@ -21,8 +21,8 @@ static void help(FILE *f) {
   fprintf(f, "usage: warpscore COMMAND [OPTIONS]\n\ncommands:\n");
   for (int i = 0; i < NCOMMANDS; i++) fprintf(f, "  %-8s %s\n", commands[i].name, commands[i].what);
   fprintf(f, "\n`warpscore COMMAND --help` explains a command; `warpscore --version` prints the version.\n\n"
-             "exit codes: 0 fine, 1 the spec or kernel is rejected or wrong, 2 usage, 3 internal error,\n"
-             "            4 the environment lacks something (a GPU, the emulator, ptxas)\n");
+             "exit codes: 0 fine, 1 the spec or kernel is rejected or wrong, 2 an option, its value or a file that it names\n"
+             "            cannot be used, 3 internal error, 4 the environment lacks something (a GPU, the emulator, ptxas, memory)\n");
 }
 
 int main(int argc, char **argv) {
@@ -32,20 +32,14 @@ int main(int argc, char **argv) {
   }
   if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
     help(stdout);
-    return WS_CLI_OK;
+    return ws_cli_finish(WS_CLI_OK);
   }
   if (!strcmp(argv[1], "--version")) {
     puts("warpscore " TEXT(WS_CLI_VERSION));
-    return WS_CLI_OK;
+    return ws_cli_finish(WS_CLI_OK);
   }
-  for (int i = 0; i < NCOMMANDS; i++) {
-    if (strcmp(argv[1], commands[i].name)) continue;
-    int code = commands[i].run(argc - 1, argv + 1);
-    /* A full disk or a closed pipe shows here at the latest. */
-    if ((fflush(stdout) || ferror(stdout)) && code == WS_CLI_OK)
-      return ws_cli_fail(WS_CLI_INTERNAL, "the standard output cannot be written");
-    return code;
-  }
+  for (int i = 0; i < NCOMMANDS; i++)
+    if (!strcmp(argv[1], commands[i].name)) return ws_cli_finish(commands[i].run(argc - 1, argv + 1));
   const char *names[NCOMMANDS];
   for (int i = 0; i < NCOMMANDS; i++) names[i] = commands[i].name;
   const char *near = ws_nearest(argv[1], names, NCOMMANDS);

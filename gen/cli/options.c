@@ -5,6 +5,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+static int wrong_option(int c, char **argv, const struct option *options) {
+  const char *given = optind > 0 && argv[optind - 1] ? argv[optind - 1] : "";
+  const char *names[64], *near = NULL;
+  char name[64], wanted[80] = "";
+  size_t n = 0, length = strcspn(given, "=");
+  for (; options[n].name && n < sizeof names / sizeof *names; n++) names[n] = options[n].name;
+  if (c == ':') return ws_cli_fail('?', "option '%.60s' needs a value; see `warpscore %s --help`", given, argv[0]);
+  if (optopt && strncmp(given, "--", 2)) return ws_cli_fail('?', "unknown option '-%c'; see `warpscore %s --help`", optopt, argv[0]);
+  if (optopt) return ws_cli_fail('?', "option '%.*s' takes no value; see `warpscore %s --help`", length > 60 ? 60 : (int)length, given, argv[0]);
+  if (length > 2 && length < sizeof name) {
+    snprintf(name, sizeof name, "%.*s", (int)length - 2, given + 2);
+    near = ws_nearest(name, names, n);
+  }
+  if (near) snprintf(wanted, sizeof wanted, ": did you mean '--%s'?", near);
+  return ws_cli_fail('?', "unknown option '%.*s'%s; see `warpscore %s --help`", length > 60 ? 60 : (int)length, given, wanted, argv[0]);
+}
+
+int ws_cli_next_option(int argc, char **argv, const char *letters, const struct option *options) {
+  opterr = 0; /* the message is ours */
+  int c = getopt_long(argc, argv, letters, options, NULL);
+  return c == '?' || c == ':' ? wrong_option(c, argv, options) : c;
+}
+
 int ws_cli_spec_option(struct ws_cli_spec_options *o, int option, char *value) {
   switch (option) {
   case 'D': {
@@ -65,9 +88,14 @@ static bool shape_field(const char *key, const char *value, struct ws_cli_shape 
   const struct {
     const char *key;
     int64_t *field;
-  } fields[] = {{"b", &s->b}, {"hq", &s->hq}, {"hkv", &s->hkv}, {"sq", &s->sq}, {"sk", &s->sk}, {"pad", &s->pad}, {"sms", &s->sms}};
+    unsigned given;
+  } fields[] = {{"b", &s->b, WS_CLI_B},    {"hq", &s->hq, WS_CLI_HQ}, {"hkv", &s->hkv, WS_CLI_HKV}, {"sq", &s->sq, WS_CLI_SQ},
+                {"sk", &s->sk, WS_CLI_SK}, {"pad", &s->pad, 0},       {"sms", &s->sms, 0}};
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-    if (!strcmp(key, fields[i].key)) return ws_cli_parse_integer(key, value, 0, INT32_MAX, fields[i].field);
+    if (!strcmp(key, fields[i].key)) {
+      s->given |= fields[i].given;
+      return ws_cli_parse_integer(key, value, 0, INT32_MAX, fields[i].field);
+    }
   if (!strcmp(key, "seed")) {
     if (!ws_cli_parse_integer(key, value, 0, INT64_MAX, &v)) return false;
     s->seed = (uint64_t)v;
@@ -166,7 +194,7 @@ int ws_cli_shape_option(struct ws_cli_shape *base, int option, char *value) {
 bool ws_cli_collect_shapes(struct ws_cli_shapes *s, int argc, char **argv, const struct option *options,
                            const struct ws_cli_shape *base) {
   optind = 1;
-  for (int c; (c = getopt_long(argc, argv, "D:h", options, NULL)) != -1;) {
+  for (int c; (c = ws_cli_next_option(argc, argv, ":D:h", options)) != -1;) {
     if (c == WS_CLI_SHAPE && !ws_cli_add_shape(s, optarg, base)) return false;
     if (c == WS_CLI_SHAPES && !ws_cli_add_shapes_of_file(s, optarg, base)) return false;
   }

@@ -12,8 +12,8 @@ static const char help_text[] =
     "       warpscore probe [OPTIONS] --operand TILE SPEC       registers of lanes of warps\n"
     "       warpscore probe [OPTIONS] --check [--buffer NAME] SPEC\n\n"
     "Shows for a buffer of a spec (- = standard input) where its elements lie: in shared memory the address from %smem,\n"
-    "panel, 16-byte unit before and after the swizzle, and banks; in tensor memory lane and column; for a register tile\n"
-    "warp, lane and register. Descriptors are those of step 0 of K, field by field, for %smem = 0.\n\n"
+    "panel, 16-byte unit before and after the swizzle, and banks; in tensor memory lane and column, and which statement has\n"
+    "it in which register; for a register tile warp, lane and register. Descriptors are those of step 0 of K, field by field, for %smem = 0.\n\n"
     "options:\n"
     "      --buffer NAME        a buffer of the spec\n"
     "      --element N          of a buffer that is an array (default 0)\n"
@@ -21,7 +21,7 @@ static const char help_text[] =
     "      --operand TILE       a register tile: NAME, or ROLE.NAME where several roles have one\n"
     "      --rows A..B          rows of the table (default: the first 16)\n"
     "      --cols A..B          its columns (default: the first 16)\n"
-    "      --check              fill the buffer (all of shared memory's, without --buffer) on a device with elements that\n"
+    "      --check              fill the buffer (all, without --buffer) on a device with elements that\n"
     "                           hold their number, by TMA where the target has it, and compare the bytes with the table;\n"
     "                           multiply it with unit vectors by wgmma or tcgen05 and compare what each (row, k) picks.\n"
     "                           Products of mma.sync, and slots under another shape (`as`), are not multiplied\n"
@@ -40,7 +40,7 @@ static bool parse_range(const char *what, const char *text, int *from, int *to) 
   first[n] = 0;
   if (!ws_cli_parse_integer(what, first, 0, 1 << 20, &a) || !ws_cli_parse_integer(what, dots ? dots + 2 : first, 0, 1 << 20, &b)) return false;
   *from = (int)a, *to = (int)b;
-  return true;
+  return a <= b || (ws_cli_fail(0, "%s: '%.60s' found, expected A..B with A not above B", what, text), false);
 }
 
 static bool parse_count(const char *what, const char *text, int *out) {
@@ -63,7 +63,7 @@ static int probe(const char *path, const struct ws_cli_probe_options *o) {
   struct ws_cli_unit u;
   int code = ws_cli_compile(path, &o->spec, WS_STAGE_SCHEDULE, &u);
   char *said = u.text ? ws_cli_diagnostics(&u, o->spec.json) : NULL;
-  if (said && (code != WS_CLI_OK || !o->spec.json)) fputs(said, stderr);
+  if (said && (code != WS_CLI_OK || !o->spec.json)) ws_cli_say(said);
   free(said);
   const struct ws_kernel_text *k = code == WS_CLI_OK ? ws_cli_pick(&u, &o->spec) : NULL;
   if (k)
@@ -81,13 +81,13 @@ static int take(struct ws_cli_probe_options *o, int option, char *value) {
   switch (option) {
   case BUFFER: q->buffer = value; return WS_CLI_OK;
   case OPERAND: q->operand = value; return WS_CLI_OK;
-  case ELEMENT: return parse_count("--element", value, &q->element) ? WS_CLI_OK : WS_CLI_USAGE;
-  case STAGE: return parse_count("--stage", value, &q->stage) ? WS_CLI_OK : WS_CLI_USAGE;
+  case ELEMENT: o->element_given = true; return parse_count("--element", value, &q->element) ? WS_CLI_OK : WS_CLI_USAGE;
+  case STAGE: o->stage_given = true; return parse_count("--stage", value, &q->stage) ? WS_CLI_OK : WS_CLI_USAGE;
   case ROWS: q->rows_given = true; return parse_range("--rows", value, &q->row0, &q->row1) ? WS_CLI_OK : WS_CLI_USAGE;
   case COLS: q->cols_given = true; return parse_range("--cols", value, &q->col0, &q->col1) ? WS_CLI_OK : WS_CLI_USAGE;
   case CHECK: o->check = true; return WS_CLI_OK;
   case DEVICE: o->device = value; return WS_CLI_OK;
-  default: return ws_cli_fail(WS_CLI_USAGE, "see `warpscore probe --help`");
+  default: return WS_CLI_USAGE;
   }
 }
 
@@ -104,7 +104,7 @@ int ws_cli_probe(int argc, char **argv) {
                                           {"help", no_argument, NULL, 'h'},
                                           {0}};
   struct ws_cli_probe_options o = {0};
-  for (int c; (c = getopt_long(argc, argv, "D:h", options, NULL)) != -1;) {
+  for (int c; (c = ws_cli_next_option(argc, argv, ":D:h", options)) != -1;) {
     int taken = ws_cli_spec_option(&o.spec, c, optarg);
     if (taken < 0) return WS_CLI_USAGE;
     if (taken) continue;
@@ -115,6 +115,9 @@ int ws_cli_probe(int argc, char **argv) {
   if (argc - optind != 1) return ws_cli_fail(WS_CLI_USAGE, "probe takes one spec; see `warpscore probe --help`");
   if (o.request.buffer && o.request.operand) return ws_cli_fail(WS_CLI_USAGE, "--buffer and --operand exclude each other");
   if (o.check && o.request.operand) return ws_cli_fail(WS_CLI_USAGE, "--check is for buffers: --buffer NAME, or none for all of shared memory's");
+  if ((o.request.rows_given || o.request.cols_given) && (o.check || (!o.request.buffer && !o.request.operand)))
+    return ws_cli_fail(WS_CLI_USAGE, "--rows and --cols belong to the table of --buffer NAME or --operand TILE");
+  if ((o.element_given || o.stage_given) && !o.request.buffer) return ws_cli_fail(WS_CLI_USAGE, "--element and --stage belong to --buffer NAME");
   if (o.device && !o.check) return ws_cli_fail(WS_CLI_USAGE, "--device belongs to --check");
   o.request.json = o.spec.json;
   o.request.colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");

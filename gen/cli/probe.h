@@ -8,7 +8,7 @@ struct ws_cli_probe_options {
   struct ws_cli_spec_options spec;
   struct ws_probe_request request;
   const char *device;
-  bool check;
+  bool check, element_given, stage_given;
 };
 int ws_cli_probe_check(struct ws_cli_unit *u, struct ws_schedule *s, const struct ws_cli_probe_options *o);
 #endif

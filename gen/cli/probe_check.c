@@ -59,7 +59,7 @@ static void compare_bytes(struct trial *t) {
       long n = (long)r * t->k->cols + c, at = ws_probe_offset(t->s, t->q, r, c);
       uint32_t found = 0;
       if (at >= 0 && at + t->k->bits / 8 <= t->k->bytes) memcpy(&found, t->dump_bytes + at, (size_t)t->k->bits / 8);
-      if ((t->k->bits == 16 ? (uint16_t)n : (uint32_t)n) != found) wrong(t, "shared memory, element", r, c, n, (long)found);
+      if ((t->k->bits == 16 ? (uint16_t)n : (uint32_t)n) != found) wrong(t, t->k->tmem ? "tensor memory, element" : "shared memory, element", r, c, n, (long)found);
     }
 }
 
@@ -132,7 +132,7 @@ static void release(struct trial *t) {
 }
 
 static int report(const struct trial *t) {
-  printf("%s  %s: %d x %d elements by %s", t->wrong ? "FAIL" : "PASS", t->q->buffer, t->k->rows, t->k->cols, t->k->tma ? "TMA" : "threads");
+  printf("%s  %s: %d x %d elements by %s", t->wrong ? "FAIL" : "PASS", t->q->buffer, t->k->rows, t->k->cols, t->k->tmem ? "tcgen05.st" : t->k->tma ? "TMA" : "threads");
   for (int i = 0; i < t->k->nproducts; i++) printf("; %s", t->k->product[i].what);
   putchar('\n');
   if (t->wrong) printf("      %ld differ; the first: %s\n", t->wrong, t->first);
@@ -145,7 +145,7 @@ static int check_one(struct ws_cli_unit *u, struct ws_schedule *s, const struct 
   struct trial t = {.device = device, .s = s, .q = q};
   const char *why = NULL;
   t.k = ws_probe_kernel(s, templates, q, &why);
-  if (!t.k && u->diags.errors) return ws_cli_fail(WS_CLI_REJECTED, "--buffer %s: %s", q->buffer, why);
+  if (!t.k && u->diags.errors) return ws_cli_fail(ws_cli_diags_code(&u->diags), "--buffer %s: %s", q->buffer, why);
   if (!t.k && may_skip) return printf("skip  %s: %s\n", q->buffer, why), WS_CLI_OK;
   if (!t.k) return ws_cli_fail(WS_CLI_USAGE, "--buffer %s: %s", q->buffer, why);
   int code = ws_kernel_load_text(device, t.k->ptx, t.k->length, &t.kernel, &err) ? ws_cli_runtime_fail(&err) : with_memory(&t);
@@ -157,7 +157,7 @@ static int check_one(struct ws_cli_unit *u, struct ws_schedule *s, const struct 
 static int check_all(struct ws_cli_unit *u, struct ws_schedule *s, struct ws_device *device, const struct ws_cli_probe_options *o) {
   if (setjmp(u->arena.oom)) return ws_cli_fail(WS_CLI_INTERNAL, "out of memory");
   const struct ws_templates *templates = ws_templates_load(o->spec.templates, &u->arena, &u->diags);
-  if (!templates) return WS_CLI_REJECTED;
+  if (!templates) return ws_cli_diags_code(&u->diags);
   if (o->request.buffer) return check_one(u, s, templates, device, &o->request, false);
   for (int i = 0, worst = WS_CLI_OK;; i++) {
     struct ws_probe_request q = o->request;
@@ -174,7 +174,7 @@ int ws_cli_probe_check(struct ws_cli_unit *u, struct ws_schedule *s, const struc
   int code = ws_cli_open_device(o->device, NULL, &device);
   if (code == WS_CLI_OK) code = check_all(u, s, device, o);
   char *said = u->diags.errors ? ws_cli_diagnostics(u, o->spec.json) : NULL; /* of templates */
-  if (said) fputs(said, stderr);
+  ws_cli_say(said);
   free(said);
   ws_device_close(device);
   return code;

@@ -12,10 +12,10 @@ static const struct ws_tensor_info *find(const struct ws_manifest *m, const char
   return NULL;
 }
 
-static bool fixed_dim(const struct ws_manifest *m, const char *tensor, int64_t *out) {
-  const struct ws_tensor_info *t = find(m, tensor);
+static bool fixed_dim(struct ws_cli_problem *p, const char *tensor, int64_t *out) {
+  const struct ws_tensor_info *t = find(p->manifest, tensor);
   if (t && t->rank == 4 && !t->dims[3].name) return *out = t->dims[3].extent, true;
-  ws_cli_fail(0, "the kernel's tensor %s is not of the form [batch, heads, sequence, NUMBER]", tensor);
+  p->code = ws_cli_fail(WS_CLI_REJECTED, "the kernel's tensor %s is not of the form [batch, heads, sequence, NUMBER]", tensor);
   return false;
 }
 
@@ -35,13 +35,13 @@ bool ws_cli_problem_init(struct ws_cli_problem *p, const struct ws_manifest *m, 
   ws_cli_shape_heads(&p->shape, heads_a_key_head(m));
   if (p->shape.sk < 0) p->shape.sk = p->shape.sq;
   if (!ws_reference_find(info->problem))
-    return ws_cli_fail(0, "problem %s: there is no reference for it", info->problem), false;
+    return p->code = ws_cli_fail(WS_CLI_REJECTED, "problem %s: there is no reference for it", info->problem), false;
   for (int i = 0; i < WS_CLI_TENSORS; i++) {
     const struct ws_tensor_info *t = find(m, names[i]);
     if (!t || t->rank != (i == WS_CLI_LSE ? 3 : 4))
-      return ws_cli_fail(0, "the kernel has no tensor %s of rank %d", names[i], i == WS_CLI_LSE ? 3 : 4), false;
+      return p->code = ws_cli_fail(WS_CLI_REJECTED, "the kernel has no tensor %s of rank %d", names[i], i == WS_CLI_LSE ? 3 : 4), false;
   }
-  if (!fixed_dim(m, "q", &p->d) || !fixed_dim(m, "v", &p->dv)) return false;
+  if (!fixed_dim(p, "q", &p->d) || !fixed_dim(p, "v", &p->dv)) return false;
   const char *causal = ws_manifest_setting(m, "causal");
   p->causal = causal && !strcmp(causal, "true");
   p->base2 = !strcmp(info->lse_base, "2");
@@ -50,32 +50,56 @@ bool ws_cli_problem_init(struct ws_cli_problem *p, const struct ws_manifest *m, 
     if (!strcmp(s->name, "scale")) p->scale = s->value;
   if (scale) p->scale = *scale;
   if (p->shape.hkv ? p->shape.hq % p->shape.hkv : p->shape.hq != 0)
-    return ws_cli_fail(0, "shape: hq (%lld) must be a multiple of hkv (%lld)", (long long)p->shape.hq,
+    return p->code = ws_cli_fail(WS_CLI_USAGE, "shape: hq (%lld) must be a multiple of hkv (%lld)", (long long)p->shape.hq,
                        (long long)p->shape.hkv),
            false;
   int64_t group = heads_a_key_head(m);
   if (group && p->shape.hq != group * p->shape.hkv)
-    return ws_cli_fail(0, "shape: hq (%lld) must be %lld times hkv (%lld): the kernel was generated for that (-D group=...)",
+    return p->code = ws_cli_fail(WS_CLI_USAGE, "shape: hq (%lld) must be %lld times hkv (%lld): the kernel was generated for that (-D group=...)",
                        (long long)p->shape.hq, (long long)group, (long long)p->shape.hkv),
            false;
   return true;
 }
 
 static bool add_tensor(struct ws_cli_problem *p, const struct ws_tensor_info *info, const int64_t *shape) {
-  if (p->ntensors == WS_CLI_MOST) return ws_cli_fail(0, "the kernel has more than %d tensors", WS_CLI_MOST), false;
-  struct ws_cli_tensor *t = &p->t[p->ntensors];
-  if (!ws_cli_tensor_init(t, info, shape, &p->shape)) return false;
-  p->ntensors++;
-  if (info->direction == WS_INOUT)
-    ws_cli_tensor_zero(t);
-  else if (info->direction != WS_IN)
-    ws_cli_tensor_poison(t);
+  if (p->ntensors == WS_CLI_MOST) return p->code = ws_cli_fail(WS_CLI_REJECTED, "the kernel has more than %d tensors", WS_CLI_MOST), false;
+  p->code = ws_cli_tensor_init(&p->t[p->ntensors], info, shape, &p->shape);
+  p->ntensors += !p->code;
+  return !p->code;
+}
+
+/* Host memory is asked for before any is taken: a system that has given too much kills the program, or another one. */
+static bool enough_memory(struct ws_cli_problem *p) {
+  double need = 0, have = ws_cli_memory_left();
+  for (int i = 0; i < p->ntensors; i++) need += 3 * (double)p->t[i].bytes; /* before, after, and the emulator's */
+  const struct ws_cli_shape *s = &p->shape;
+  double rows = (double)s->b * (double)s->hq * (double)s->sq, keys = (double)s->b * (double)s->hkv * (double)s->sk;
+  need += rows * (double)(p->dv + 1) * (sizeof(double) + 2 * sizeof(float)) + keys * (double)(p->d + p->dv) * sizeof(float); /* the reference's */
+  if (have <= 0 || need <= have) return true;
+  char shape[256];
+  ws_cli_print_shape(s, shape, sizeof shape);
+  p->code = ws_cli_fail(WS_CLI_MISSING, "shape %s: %.3g GB of host memory are needed for the tensors and the reference, %.3g GB are free", shape,
+                        need * 1e-9, have * 1e-9);
+  return false;
+}
+
+static bool fill_memory(struct ws_cli_problem *p) {
+  if (!enough_memory(p)) return false;
+  for (int i = 0; i < p->ntensors; i++) {
+    struct ws_cli_tensor *t = &p->t[i];
+    p->code = ws_cli_tensor_alloc(t);
+    if (p->code) return false;
+    if (t->info->direction == WS_INOUT)
+      ws_cli_tensor_zero(t);
+    else if (t->info->direction != WS_IN)
+      ws_cli_tensor_poison(t);
+  }
   return true;
 }
 
 /* The shape of a tensor that the spec brings, from the names of its dims. */
-static bool own_shape(const struct ws_cli_problem *p, const struct ws_tensor_info *info, int64_t *shape) {
-  if (info->rank > 4) return ws_cli_fail(0, "tensor %s: rank %d found, at most 4 can be run", info->name, info->rank), false;
+static bool own_shape(struct ws_cli_problem *p, const struct ws_tensor_info *info, int64_t *shape) {
+  if (info->rank > 4) return p->code = ws_cli_fail(WS_CLI_REJECTED, "tensor %s: rank %d found, at most 4 can be run", info->name, info->rank), false;
   const struct ws_cli_shape *s = &p->shape;
   const struct {
     const char *name;
@@ -86,7 +110,7 @@ static bool own_shape(const struct ws_cli_problem *p, const struct ws_tensor_inf
     if (!info->dims[d].name) continue;
     size_t k = 0;
     while (k < sizeof dims / sizeof *dims && strcmp(dims[k].name, info->dims[d].name)) k++;
-    if (k == sizeof dims / sizeof *dims) return ws_cli_fail(0, "tensor %s: no shape gives its dim %s", info->name, info->dims[d].name), false;
+    if (k == sizeof dims / sizeof *dims) return p->code = ws_cli_fail(WS_CLI_REJECTED, "tensor %s: no shape gives its dim %s", info->name, info->dims[d].name), false;
     shape[d] = dims[k].extent;
   }
   return true;
@@ -109,7 +133,9 @@ bool ws_cli_problem_tensors(struct ws_cli_problem *p) {
       p->watchdog = info;
     else if (k == WS_CLI_TENSORS && (!own_shape(p, info, shape) || !add_tensor(p, info, shape))) return false;
   }
-  return ws_cli_rule(p);
+  if (!fill_memory(p)) return false;
+  if (!ws_cli_rule(p)) return p->code = WS_CLI_REJECTED, false;
+  return true;
 }
 
 void ws_cli_problem_inputs(struct ws_cli_problem *p) {

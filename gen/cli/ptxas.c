@@ -90,7 +90,7 @@ static int judge_messages(const char *path, int status, const char *ptxas) {
   size_t length;
   if (status < 0) return ws_cli_fail(WS_CLI_MISSING, "%s: cannot be run: %s", ptxas, strerror(errno));
   if (!ws_cli_read_file(path, &said, &length)) return WS_CLI_INTERNAL;
-  fputs(said, stderr);
+  ws_cli_say(said);
   int code = status ? ws_cli_fail(WS_CLI_REJECTED, "ptxas rejects the kernel (exit status %d)", status) : WS_CLI_OK;
   const char *line = code == WS_CLI_OK ? slowed(said, &length, &remedy) : NULL;
   if (line) code = ws_cli_fail(WS_CLI_REJECTED, "ptxas gives up what the schedule asks for: %.*s\n  %s", (int)length, line, remedy);

@@ -28,8 +28,9 @@ static const char help_text[] =
     "      --pad N              N more elements between rows, heads and batches (default 0)\n"
     "      --seed N             of the random inputs (default 1)\n"
     "      --sms N              multiprocessors that a persistent kernel uses (default: all)\n"
-    "      --scale X            of the scores (default: the kernel's, 1/sqrt(head dim))\n"
-    "      --q --k --v FILE     inputs from .npy files, <f4 or <f2, shape (b,h,s,d), rounded to the kernel's type\n"
+    "      --scale X            of the scores, more than 0 (default: the kernel's, 1/sqrt(head dim))\n"
+    "      --q --k --v FILE     inputs from .npy files, <f4 or <f2, shape (b,h,s,d), rounded to the kernel's type. What\n"
+    "                           they say about the shape --shape must not contradict\n"
     "      --o, --out FILE      write O as .npy (<f4), of the last shape\n"
     "      --lse FILE           write LSE as .npy (<f4), of the last shape\n"
     "      --device DEVICE      cuda:N, emu or best (default: best: a GPU that can run the kernel, else the emulator)\n"
@@ -86,26 +87,31 @@ static int load_on(struct loaded *s, const char *device, const struct ws_manifes
 
 /* ---- inputs ---- */
 
-/* What the files say about the shape overrides what the options say. */
+/* The shape's extent is the file's, unless --shape says another one. */
+static bool take_extent(struct ws_cli_shape *s, enum ws_cli_extent which, int64_t *extent, const char *name, const char *option, const struct ws_cli_array *a, int dim) {
+  if (s->given & which && *extent != a->shape[dim])
+    return ws_cli_fail(0, "%s: shape (%lld, %lld, %lld, %lld) found, but --shape says %s=%lld", option, (long long)a->shape[0],
+                       (long long)a->shape[1], (long long)a->shape[2], (long long)a->shape[3], name, (long long)*extent),
+           false;
+  *extent = a->shape[dim];
+  return true;
+}
+
+/* Files tell what --shape leaves open, and must not contradict it or each other. */
 static bool shape_of_files(const struct ws_cli_array *a, struct ws_cli_shape *s) {
   const struct ws_cli_array *q = &a[0], *k = &a[1], *v = &a[2];
   if (k->data && v->data && memcmp(k->shape, v->shape, 3 * sizeof *k->shape))
     return ws_cli_fail(0, "--k and --v: batch, heads or lengths differ"), false;
   const struct ws_cli_array *kv = k->data ? k : v;
+  const char *option = k->data ? "--k" : "--v";
   if (q->data && kv->data && q->shape[0] != kv->shape[0])
     return ws_cli_fail(0, "--q has batch %lld, --k or --v has %lld", (long long)q->shape[0], (long long)kv->shape[0]),
            false;
-  if (q->data) {
-    s->b = q->shape[0];
-    s->hq = q->shape[1];
-    s->sq = q->shape[2];
-  }
-  if (kv->data) {
-    s->b = kv->shape[0];
-    s->hkv = kv->shape[1];
-    s->sk = kv->shape[2];
-  }
-  return true;
+  if (q->data && (!take_extent(s, WS_CLI_B, &s->b, "b", "--q", q, 0) || !take_extent(s, WS_CLI_HQ, &s->hq, "hq", "--q", q, 1) ||
+                  !take_extent(s, WS_CLI_SQ, &s->sq, "sq", "--q", q, 2)))
+    return false;
+  return !kv->data || (take_extent(s, WS_CLI_B, &s->b, "b", option, kv, 0) && take_extent(s, WS_CLI_HKV, &s->hkv, "hkv", option, kv, 1) &&
+                       take_extent(s, WS_CLI_SK, &s->sk, "sk", option, kv, 2));
 }
 
 static bool fill_inputs(struct ws_cli_problem *p, const struct ws_cli_array *files) {
@@ -328,9 +334,9 @@ static int execute(struct ws_cli_problem *p, const struct loaded *s, double time
 static int compare(struct result *r, const struct ws_cli_array *files, const struct loaded *other, double timeout) {
   struct ws_cli_problem twin;
   double time;
-  int code = WS_CLI_INTERNAL;
-  if (!ws_cli_problem_init(&twin, r->problem.manifest, &r->problem.shape, &r->problem.scale)) return WS_CLI_REJECTED;
-  if (ws_cli_problem_tensors(&twin) && fill_inputs(&twin, files)) code = execute(&twin, other, timeout, &time);
+  if (!ws_cli_problem_init(&twin, r->problem.manifest, &r->problem.shape, &r->problem.scale)) return twin.code;
+  int code = ws_cli_problem_tensors(&twin) ? WS_CLI_OK : twin.code;
+  if (code == WS_CLI_OK) code = fill_inputs(&twin, files) ? execute(&twin, other, timeout, &time) : WS_CLI_USAGE;
   if (code == WS_CLI_OK) {
     r->compared = true;
     r->distance = ws_cli_compare(&r->problem, &twin);
@@ -348,9 +354,10 @@ static int run_other_schedules(const struct request *q, struct result *r, const 
   for (size_t i = 1; i < q->nschedules && code == WS_CLI_OK && !r->disturbed; i++) {
     struct ws_cli_problem twin;
     double time;
-    if (!ws_cli_problem_init(&twin, r->problem.manifest, &r->problem.shape, &r->problem.scale)) return WS_CLI_REJECTED;
+    if (!ws_cli_problem_init(&twin, r->problem.manifest, &r->problem.shape, &r->problem.scale)) return twin.code;
     set_option(s, "schedule", q->schedule[i]);
-    code = ws_cli_problem_tensors(&twin) && fill_inputs(&twin, files) ? execute(&twin, s, q->timeout, &time) : WS_CLI_INTERNAL;
+    code = ws_cli_problem_tensors(&twin) ? WS_CLI_OK : twin.code;
+    if (code == WS_CLI_OK) code = fill_inputs(&twin, files) ? execute(&twin, s, q->timeout, &time) : WS_CLI_USAGE;
     bool same = code != WS_CLI_OK || (same_bits(&r->problem.t[WS_CLI_O], &twin.t[WS_CLI_O]) && same_bits(&r->problem.t[WS_CLI_LSE], &twin.t[WS_CLI_LSE]));
     if (!same) r->disturbed = q->schedule[i], r->pass = false;
     if (code != WS_CLI_OK) fprintf(stderr, "warpscore: the schedule was %s\n", q->schedule[i]);
@@ -365,10 +372,10 @@ static int run_shape(struct request *q, const struct ws_manifest *m, const struc
   struct ws_cli_shape shape = *given;
   memset(r, 0, sizeof *r);
   if (!shape_of_files(files, &shape)) return WS_CLI_USAGE;
-  if (!ws_cli_problem_init(&r->problem, m, &shape, q->has_scale ? &q->scale : NULL)) return WS_CLI_REJECTED;
+  if (!ws_cli_problem_init(&r->problem, m, &shape, q->has_scale ? &q->scale : NULL)) return r->problem.code;
   int code = WS_CLI_OK;
   if (!ws_cli_problem_tensors(&r->problem))
-    code = WS_CLI_INTERNAL;
+    code = r->problem.code;
   else if (!fill_inputs(&r->problem, files))
     code = WS_CLI_USAGE;
   else
@@ -378,8 +385,8 @@ static int run_shape(struct request *q, const struct ws_manifest *m, const struc
   r->pass = r->verdict.pass;
   if (code == WS_CLI_OK) code = run_other_schedules(q, r, files, &loaded[0]);
   if (code == WS_CLI_OK && q->compare) code = compare(r, files, &loaded[1], q->timeout);
-  if (code == WS_CLI_OK && q->out && !write_output(&r->problem.t[WS_CLI_O], q->out)) code = WS_CLI_INTERNAL;
-  if (code == WS_CLI_OK && q->lse && !write_output(&r->problem.t[WS_CLI_LSE], q->lse)) code = WS_CLI_INTERNAL;
+  if (code == WS_CLI_OK && q->out && !write_output(&r->problem.t[WS_CLI_O], q->out)) code = WS_CLI_USAGE;
+  if (code == WS_CLI_OK && q->lse && !write_output(&r->problem.t[WS_CLI_LSE], q->lse)) code = WS_CLI_USAGE;
   return code;
 }
 
@@ -460,7 +467,7 @@ static int run_request(struct request *q, const char *path) {
   bool any = q->out || q->lse;
   for (int i = 0; i < 3 && code == WS_CLI_OK; i++) {
     any |= q->file[i] != NULL;
-    if (q->file[i] && !ws_cli_npy_read(q->file[i], 4, &files[i])) code = WS_CLI_REJECTED;
+    if (q->file[i] && !ws_cli_npy_read(q->file[i], 4, &files[i])) code = WS_CLI_USAGE;
   }
   if (code == WS_CLI_OK && any && q->shapes.n > 1)
     code = ws_cli_fail(WS_CLI_USAGE, "%s and the like take one shape", names[0]);
@@ -519,7 +526,9 @@ static bool add_schedules(struct request *q, char *list) {
 
 static bool own_option(int option, char *value, struct request *q) {
   switch (option) {
-  case OPT_SCALE: q->has_scale = true; return ws_cli_parse_number("--scale", value, &q->scale);
+  case OPT_SCALE:
+    q->has_scale = true;
+    return ws_cli_parse_number("--scale", value, &q->scale) && (q->scale > 0 || (ws_cli_fail(0, "--scale: %s found, expected a number > 0", value), false));
   case OPT_Q:
   case OPT_K:
   case OPT_V: q->file[option - OPT_Q] = value; return true;
@@ -539,12 +548,12 @@ static bool own_option(int option, char *value, struct request *q) {
 int ws_cli_run(int argc, char **argv) {
   struct request q = {0};
   struct ws_cli_shape base = WS_CLI_DEFAULT_SHAPE;
-  for (int c; (c = getopt_long(argc, argv, "D:h", options, NULL)) != -1;) {
+  for (int c; (c = ws_cli_next_option(argc, argv, ":D:h", options)) != -1;) {
     if (c == 'h') {
       fputs(help_text, stdout);
       return WS_CLI_OK;
     }
-    if (c == '?') return ws_cli_fail(WS_CLI_USAGE, "see `warpscore run --help`");
+    if (c == '?') return WS_CLI_USAGE;
     int taken = ws_cli_spec_option(&q.spec, c, optarg);
     if (!taken) taken = ws_cli_shape_option(&base, c, optarg);
     if (taken < 0 || (!taken && !own_option(c, optarg, &q))) return WS_CLI_USAGE;

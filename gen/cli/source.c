@@ -130,7 +130,7 @@ int ws_cli_compile(const char *path, const struct ws_cli_spec_options *o, enum w
   u->compiled = ws_compile(&u->source, &options, &u->arena, &u->diags, &oom);
   if (oom) return ws_cli_fail(WS_CLI_INTERNAL, "%s: out of memory", path);
   if (u->compiled) return WS_CLI_OK;
-  if (u->diags.errors) return WS_CLI_REJECTED;
+  if (u->diags.errors) return ws_cli_diags_code(&u->diags);
   return ws_cli_fail(WS_CLI_INTERNAL, "%s: the generator gave up without a reason", path);
 }
 
@@ -178,7 +178,7 @@ static int compile_kernel(const char *path, const struct ws_cli_spec_options *o,
   struct ws_cli_unit u;
   int code = ws_cli_compile(path, o, WS_STAGE_PTX, &u);
   char *said = ws_cli_diagnostics(&u, false);
-  if (said) fputs(said, stderr);
+  ws_cli_say(said);
   free(said);
   const struct ws_kernel_text *k = code == WS_CLI_OK ? ws_cli_pick(&u, o) : NULL;
   if (code == WS_CLI_OK && !k) code = WS_CLI_USAGE;

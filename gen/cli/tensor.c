@@ -50,31 +50,33 @@ int64_t ws_cli_tensor_count(const struct ws_cli_tensor *t) {
   return n;
 }
 
-bool ws_cli_tensor_init(struct ws_cli_tensor *t, const struct ws_tensor_info *info, const int64_t *shape,
-                        const struct ws_cli_shape *how) {
+int ws_cli_tensor_init(struct ws_cli_tensor *t, const struct ws_tensor_info *info, const int64_t *shape,
+                       const struct ws_cli_shape *how) {
   memset(t, 0, sizeof *t);
   t->info = info;
-  if (info->rank > 4)
-    return ws_cli_fail(0, "tensor %s: rank %d found, at most 4 can be run", info->name, info->rank), false;
+  if (info->rank > 4) return ws_cli_fail(WS_CLI_REJECTED, "tensor %s: rank %d found, at most 4 can be run", info->name, info->rank);
   if (info->type == WS_DTYPE_I32)
     t->type = WS_REF_F32; /* 4 bytes; nobody judges them */
   else if (!ws_ref_type_find(ws_dtype_name(info->type), &t->type))
-    return ws_cli_fail(0, "tensor %s: type %s cannot be judged yet", info->name, ws_dtype_name(info->type)), false;
+    return ws_cli_fail(WS_CLI_REJECTED, "tensor %s: type %s cannot be judged yet", info->name, ws_dtype_name(info->type));
   memcpy(t->shape, shape, sizeof *shape * (size_t)info->rank);
   int64_t elements;
+  if (!lay_out(t, how, &elements)) return ws_cli_fail(WS_CLI_USAGE, "tensor %s: too large", info->name);
+  t->bytes = 2 * GUARD + (size_t)elements * ws_ref_size(t->type);
+  return WS_CLI_OK;
+}
+
+int ws_cli_tensor_alloc(struct ws_cli_tensor *t) {
   size_t size = ws_ref_size(t->type);
-  if (!lay_out(t, how, &elements)) return ws_cli_fail(0, "tensor %s: too large", info->name), false;
-  t->bytes = 2 * GUARD + (size_t)elements * size;
   t->before = malloc(t->bytes);
   t->after = malloc(t->bytes);
   if (!t->before || !t->after) {
-    ws_cli_fail(0, "tensor %s: out of memory (%zu bytes)", info->name, t->bytes);
     ws_cli_tensor_free(t);
-    return false;
+    return ws_cli_fail(WS_CLI_MISSING, "tensor %s: out of memory (%zu bytes)", t->info->name, t->bytes);
   }
   for (size_t i = 0; i + size <= t->bytes; i += size) canary(t->before + i, t->type, i);
   memcpy(t->after, t->before, t->bytes);
-  return true;
+  return WS_CLI_OK;
 }
 
 void ws_cli_tensor_free(struct ws_cli_tensor *t) {

@@ -261,6 +261,21 @@ const char *ws_copy_pass_guard(struct lower *l, const struct copy_map *map, int 
   return p;
 }
 
+/* The padding of rows is filled with zeros, as loads do it. */
+void ws_copy_fill(struct lower *l, const struct ws_mem *to, const char *word, struct ws_pos pos) {
+  if (!part_is_plain(l, to)) return;
+  enum ws_type t = to->buffer->type;
+  struct copy_map *map = ws_copy_map(l, to->buffer->name, to->rows, to->cols, t, &to->buffer->layout, true, ws_lower_in_loop(l, NULL, to->buffer), pos);
+  struct smem_side s = smem_side(l, to, map);
+  const char *v = ws_lower_temp(l, WS_REG_B32);
+  OP(l, "mov_b32", v, word);
+  if (map->whole < map->units) OP(l, "fill_padding", v, map->unit_bytes, ws_lower_int(l, map->whole * 16L), ws_lower_temp(l, WS_REG_PRED));
+  for (int k = 0; k < map->passes; k++) {
+    const char *imm, *reg = smem_pass(l, &s, map, k, &imm), *guard = ws_copy_pass_guard(l, map, k);
+    OP(l, "fill_unit", guard ? ws_fmt(l->arena, "@!%s ", guard) : "", reg, imm, v);
+  }
+}
+
 /* `l2=...`: a policy for the L2 cache, made once a program. */
 struct l2_hint ws_lower_l2(struct lower *l, const struct ws_act *a) {
   if (!a->opt.l2 || !strcmp(a->opt.l2, "evict_normal")) return (struct l2_hint){"", ""};

@@ -10,5 +10,6 @@ struct pointer *ws_copy_pointer(struct lower *l, const struct ws_mem *m, const s
 struct row_walk ws_copy_walk(struct lower *l, const struct ws_mem *m, const struct pointer *p);
 const char *ws_copy_rows_left(struct lower *l, const struct ws_mem *m, const char *thread_row);
 const char *ws_copy_pass_guard(struct lower *l, const struct copy_map *map, int pass); /* a predicate, or NULL: all threads take part */
+void ws_copy_fill(struct lower *l, const struct ws_mem *to, const char *word, struct ws_pos pos); /* one 32-bit word in all of a tile of shared memory */
 void ws_copy_out(struct lower *l, struct ws_act *a, const char *move);
 #endif

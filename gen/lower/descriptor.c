@@ -10,8 +10,9 @@
 /* Swizzle and version. sm_90: bits 62-63 are 1, 2, 3 for 128, 64, 32 bytes; sm_100: bits 61-63 are 2, 4, 6, and bit 46 is set. */
 long ws_descriptor_high(const struct ws_schedule *s, const struct operand *o) {
   const struct ws_bufferm *b = o->mem->buffer;
+  const struct ws_smem_layout lay = ws_mem_layout(o->mem);
   long code = b->swizzle == 128 ? 1 : b->swizzle == 64 ? 2 : b->swizzle == 32 ? 3 : 0;
-  return code << 30 | (s->arch >= 100 ? 1L << 14 : 0) | 8L * ws_mem_layout(o->mem).pitch / 16;
+  return code << 30 | (s->arch >= 100 ? 1L << 14 : 0) | ws_smem_unit(&lay, 8, 0) / 16;
 }
 
 /* The upper half of the low word. */
@@ -20,7 +21,7 @@ long ws_descriptor_lead(const struct operand *o) { return o->mn_major ? ws_mem_l
 /* Bytes from step 0 to step k, of the contracted index, in m-tile mi. */
 long ws_descriptor_step(const struct operand *o, int k, int mi) {
   const struct ws_smem_layout as_seen = ws_mem_layout(o->mem), *lay = &as_seen;
-  if (o->mn_major) return (long)k * WS_KSTEP * lay->pitch + ws_smem_unit(lay, 0, (long)mi * 8);
+  if (o->mn_major) return ws_smem_unit(lay, (long)k * WS_KSTEP, (long)mi * 8);
   long unit = (long)o->mem->col0 / 8 + k * 2L, first = (long)o->mem->col0 / 8;
   long low = unit % lay->panel_units * 16, low0 = first % lay->panel_units * 16; /* the XOR is taken of the sum */
   return ws_smem_unit(lay, 64L * mi, unit) + low - ws_smem_unit(lay, 0, first) - low0;
@@ -42,7 +43,7 @@ void ws_describe(struct lower *l, struct operand *o, bool rows) {
   OP(l, "descriptor_start", low, base, ws_lower_int(l, imm + ws_descriptor_start(o)));
   if (o->mn_major) OP(l, "descriptor_row", low, ws_fmt(l->arena, "0x%lX", ws_descriptor_lead(o)));
   if (rows && l->prog->role->warps > 4)
-    OP(l, "descriptor_warpgroup", low, ws_lower_int(l, 64L * lay->pitch / 16), ws_lower_temp(l, WS_REG_B32));
+    OP(l, "descriptor_warpgroup", low, ws_lower_int(l, ws_smem_unit(lay, 64, 0) / 16), ws_lower_temp(l, WS_REG_B32));
   o->low = low, o->high = ws_fmt(l->arena, "0x%08lX", ws_descriptor_high(l->s, o));
 }
 

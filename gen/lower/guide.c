@@ -12,7 +12,7 @@ static struct ws_list memory_map(struct lower *l) {
     struct ws_buf t = {.arena = l->arena};
     ws_buf_printf(&t, "%6ld  %s [%d, %d] %s", b->offset, b->name, b->rows, b->cols, ws_type_name(b->type));
     if (b->count * b->stages > 1) ws_buf_printf(&t, ", %d %s of %ld bytes", b->count * b->stages, b->stages > 1 ? "slots" : "elements", b->bytes);
-    ws_buf_printf(&t, b->panel ? ", panels of %d bytes a row, one behind the other%s" : ", rows of %d bytes%s", b->layout.pitch, b->layout.mask ? ", swizzled" : "");
+    ws_buf_printf(&t, b->rows8 ? ", every 8 rows together, in panels of %d bytes a row%s" : b->panel ? ", panels of %d bytes a row, one behind the other%s" : ", rows of %d bytes%s", b->layout.pitch, b->layout.mask ? ", swizzled" : "");
     if (b->layout.mask) ws_buf_printf(&t, ": unit ^ (row%s & %d)", b->layout.shift ? ws_fmt(l->arena, " >> %d", b->layout.shift) : "", b->layout.mask);
     cell[n++] = t.s;
   }

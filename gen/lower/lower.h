@@ -115,6 +115,7 @@ struct slot {                      /* what a handle stands for: registers, or ""
 struct tma_map {
   const struct ws_tensor *tensor;
   int rows, cols, swizzle;         /* rows of the tile: with `heads`, queries times heads */
+  bool groups;                     /* every 8 rows with all their panels (order: rows8): row and column are two dims each */
   int heads, group;                /* packed tiles: the dim of which a box has `group`; heads = -1: a box is of one head */
   int order[WS_MAX_DIMS];          /* of the tensor's dims in the map, outermost first */
   const char *name;                /* of the parameter */
@@ -246,7 +247,7 @@ long ws_descriptor_high(const struct ws_schedule *s, const struct operand *o);
 /* Where a slot's bytes lie under the shape that its name gives it: panels are as high as that has rows. */
 static inline struct ws_smem_layout ws_mem_layout(const struct ws_mem *m) {
   struct ws_smem_layout l = m->buffer->layout;
-  if (m->handle && l.panel_units) l.panel_bytes = (long)m->handle->rows * l.pitch;
+  if (m->handle && l.panel_units && !l.group_bytes) l.panel_bytes = (long)m->handle->rows * l.pitch;
   return l;
 }
 

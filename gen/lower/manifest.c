@@ -76,7 +76,7 @@ static void line_map(const struct tma_map *m, struct ws_buf *o) {
     k = m->order[i];
     ws_buf_printf(o, "%s%d", i ? ", " : "", k == t->row_dim ? m->rows / group : k == t->col_dim ? m->cols : k == m->heads ? group : 1);
   }
-  ws_buf_printf(o, "] swizzle %d\n", m->swizzle);
+  ws_buf_printf(o, "] swizzle %d%s\n", m->swizzle, m->groups ? " groups 8" : "");
 }
 
 /* A counter starts at zero, and the caller says so. */
@@ -167,6 +167,9 @@ const char *ws_manifest_text(const struct ws_schedule *s, const struct ws_params
   if (s->watchdog > 0) ws_buf_puts(&o, "// tensor: watchdog inout i32 [16] align 4\n");
   const struct ws_tensor *q = &s->tensors[0];
   ws_buf_printf(&o, "// scalar: scale f32 rsqrt %ld\n// multiple: heads kv_heads\n", q->fixed[q->ndims - 1]);
+  bool groups = false;
+  for (int i = 0; i < s->nbuffers; i++) groups |= s->buffers[i].rows8;
+  if (groups) ws_buf_puts(&o, "// require: groups\n");
   if (s->group) ws_buf_printf(&o, "// require: ratio\n// ratio: heads kv_heads %d\n", s->group);
   for (size_t i = 0; i < params->n; i++)
     if (params->param[i].map) line_map(params->param[i].map, &o);

@@ -46,9 +46,38 @@ static bool written(const struct ws_schedule *s, const char *name) {
   return false;
 }
 
+static const char *shape(struct ws_schedule *s, const struct ws_tensor *t) {
+  const char *dims = "";
+  for (int k = 0; k < t->ndims; k++)
+    dims = t->dim[k] ? ws_fmt(s->arena, "%s%s%s", dims, k ? ", " : "", t->dim[k]) : ws_fmt(s->arena, "%s%s%ld", dims, k ? ", " : "", t->fixed[k]);
+  return ws_fmt(s->arena, "%s [%s]", ws_type_name(t->type), dims);
+}
+
+static const struct ws_tensor *named(const struct ws_schedule *s, const char *name) {
+  for (int i = 0; i < s->ntensors; i++)
+    if (!strcmp(s->tensors[i].name, name)) return &s->tensors[i];
+  return NULL;
+}
+
+/* Kernels of a file share tensors by name: what one lays out by tiles or padding of its own, the next one would read elsewhere. */
+static bool same_shapes(struct ws_schedule *const *s, size_t n) {
+  bool good = true;
+  for (size_t k = 1; k < n; k++)
+    for (int i = 0; i < s[k]->ntensors; i++) {
+      const struct ws_tensor *t = &s[k]->tensors[i], *first = NULL;
+      size_t q = 0;
+      for (; q < k && !first; q++) first = named(s[q], t->name);
+      if (!t->pos.line || !first || !strcmp(shape(s[k], t), shape(s[k], first))) continue;
+      ws_error(s[k]->diags, t->pos, "workspace", "`%s` is %s here and %s in `%s`: tensors of equal name are the same memory", t->name, shape(s[k], t), shape(s[k], first), s[q - 1]->name);
+      ws_note(s[k]->diags, first->pos, "there");
+      good = false;
+    }
+  return good;
+}
+
 /* A workspace that no kernel of the file writes is an input whose declaration forgot to say so. Said once. */
 bool ws_lower_workspaces(struct ws_schedule *const *s, size_t n) {
-  bool good = true;
+  bool good = same_shapes(s, n);
   for (size_t k = 0; k < n; k++)
     for (int i = 0; i < s[k]->ntensors; i++) {
       const struct ws_tensor *t = &s[k]->tensors[i];

@@ -48,10 +48,13 @@ static const char *node_reason(const struct ws_programm *p, const struct ws_node
 
 static void check_mem(struct scan *c, const struct ws_mem *m);
 
+static bool rows8(const struct ws_mem *m) { return m && m->space == WS_SMEM && m->buffer->rows8; }
+
 static void check_node(struct scan *c, const struct ws_node *x) {
   if (!x) return;
   const char *why = node_reason(c->p, x);
   if (why) refuse(c, x->pos, why);
+  if (rows8(x->mem)) refuse(c, x->pos, "reading rows of `order: rows8`, which are for TMA and products");
   check_mem(c, x->mem);
   check_mem(c, x->mem2);
   for (int i = 0; i < x->n; i++) check_node(c, x->arg[i]);
@@ -76,6 +79,16 @@ static const char *packed_box(const struct ws_schedule *s, const struct ws_mem *
   for (int k = 0; k < m->tensor->ndims; k++) heads |= m->tensor->dim[k] && !strcmp(m->tensor->dim[k], "heads");
   if (!heads) return "a packed tile by TMA of a tensor that has no heads";
   return m->rows % s->group || m->row0 % s->group ? ws_fmt(s->arena, "a part by TMA that has not all %d heads of each query: parts of a multiple of %d rows", s->group, s->group) : NULL;
+}
+
+/* Rows by eights come by one box of five dims, and products alone read them. */
+static const char *rows8_reason(const struct ws_schedule *s, const struct ws_act *a, const struct ws_mem *m) {
+  if (!rows8(m) || (a->kind == WS_S_PRODUCT && (a->by == WS_BY_TCGEN05 || a->by == WS_BY_WGMMA))) return m && m->handle && rows8(m) && m->handle->cols != m->buffer->cols ? "a slot of `order: rows8` with other columns" : NULL;
+  if (a->kind != WS_S_LOAD || a->by != WS_BY_TMA) return "`order: rows8` of what is neither loaded by TMA nor multiplied";
+  const struct ws_tensor *t = a->from->tensor;
+  bool whole = m->cols == m->buffer->cols && t->fixed[t->col_dim] == m->cols && !a->from->col_at && !m->row_at;
+  if (!whole || m->rows % 8 || m->rows > 2048) return "a load by TMA into `order: rows8` of a part: whole rows of the tensor, 8 to 2048 of them";
+  return t->ndims < 3 || t->ndims > 4 || s->group ? "a load into `order: rows8` of this tensor: rows, columns, a head, and a batch of one" : NULL;
 }
 
 static void check_mem(struct scan *c, const struct ws_mem *m) {
@@ -337,7 +350,11 @@ static void check_act(void *ctx, struct ws_act *a) {
   check_node(c, a->a);
   check_node(c, a->when);
   const struct ws_mem *mem[] = {a->from, a->to, a->a_mem, a->b_mem};
-  for (size_t i = 0; i < 4; i++) check_mem(c, mem[i]);
+  for (size_t i = 0; i < 4; i++) {
+    const char *order = rows8_reason(c->s, a, mem[i]);
+    if (order) refuse(c, a->src->pos, order);
+    check_mem(c, mem[i]);
+  }
   for (int i = 0; i < a->narms; i++) check_node(c, a->arms[i].cond);
 }
 

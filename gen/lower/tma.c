@@ -1,7 +1,8 @@
 /* Copies by TMA: one thread, boxes described by tensor maps that the runtime builds from the real strides (PTX ISA, "Tensors";
  * "cp.async.bulk.tensor"). A tile in shared memory is panels of `panel` bytes a row (struct ws_smem_layout), so a box is one
  * panel wide and up to 256 rows high; its coordinates are the tensor's dims, innermost first. Rows and columns outside of the
- * tensor arrive as zeros and are not stored. */
+ * tensor arrive as zeros and are not stored. Where every 8 rows lie together with all their panels (order: rows8), one box is the
+ * tile: {columns of a panel, 8 rows, panels, head, groups of 8 rows}. */
 #include "lower.h"
 #include <string.h>
 
@@ -30,11 +31,11 @@ static const struct tma_map *map_of(struct lower *l, const struct ws_mem *g, con
   struct tma_map *m = NULL;
   for (size_t i = 0; i < l->nmaps && !m; i++) {
     struct tma_map *x = l->tma_maps[i];
-    if (x->tensor == t && x->rows == rows && x->cols == cols && x->swizzle == b->swizzle) m = x;
+    if (x->tensor == t && x->rows == rows && x->cols == cols && x->swizzle == b->swizzle && x->groups == b->rows8) m = x;
   }
   if (!m) {
     m = *WS_PUSH(l->arena, l->tma_maps, l->nmaps, l->maps_cap) = WS_NEW(l->arena, struct tma_map);
-    *m = (struct tma_map){.tensor = t, .rows = rows, .cols = cols, .swizzle = b->swizzle};
+    *m = (struct tma_map){.tensor = t, .rows = rows, .cols = cols, .swizzle = b->swizzle, .groups = b->rows8};
     m->name = ws_lower_unique(l, "%s_map", t->name);
     dims_of(l, m, g);
   }
@@ -63,6 +64,16 @@ static const char *coordinates(struct lower *l, const struct tma_map *map, const
   return b.s;
 }
 
+/* The same of a map of groups: the outermost dim beside rows and columns, the batch, has no place. */
+static const char *group_coordinates(struct lower *l, const struct tma_map *map, const struct ws_mem *g, const char *row) {
+  const struct ws_tensor *t = map->tensor;
+  const char *group = ws_lower_temp(l, WS_REG_B32), *other = "0";
+  for (int k = 0; k < t->ndims; k++)
+    if (k != t->row_dim && k != t->col_dim) other = g->coord[k] ? ws_uniform_int(l, g->coord[k]) : t->dim[k] ? ws_outer_index(t->dim[k]) : "0";
+  OP(l, "div_s32", group, row, "8");
+  return ws_fmt(l->arena, "0, 0, 0, %s, %s", other, group);
+}
+
 static const char *plus(struct lower *l, const char *a, long b) {
   if (!b) return a;
   const char *d = ws_lower_temp(l, WS_REG_B32);
@@ -87,10 +98,11 @@ static const char *smem_address(struct lower *l, const struct ws_mem *m, long *i
 
 static struct boxes boxes(struct lower *l, const struct ws_mem *g, const struct ws_mem *m) {
   struct boxes x = {.g = g, .m = m, .cols = panel_columns(m->buffer), .rows = m->rows};
-  if (x.cols > m->cols) x.cols = m->cols;
+  if (x.cols > m->cols || m->buffer->rows8) x.cols = m->cols;
   int pieces = (m->rows + BOX_ROWS - 1) / BOX_ROWS;
   int whole = ws_packed(l, g) ? l->s->group : 1; /* a box has all heads of its queries */
-  while (m->rows % pieces || m->rows / pieces > BOX_ROWS || m->rows / pieces % whole) pieces++;
+  if (m->buffer->rows8) pieces = 1; /* 8 rows in one dim of the box, at most 256 groups in another */
+  while (!m->buffer->rows8 && (m->rows % pieces || m->rows / pieces > BOX_ROWS || m->rows / pieces % whole)) pieces++;
   x.rows = m->rows / pieces;
   x.map = map_of(l, g, m->buffer, x.rows, x.cols);
   x.smem = smem_address(l, m, &x.imm);
@@ -105,6 +117,7 @@ static const char *box(struct lower *l, const struct boxes *x, int i, const char
   long unit = (long)(x->m->col0 + col) * ws_type_bits(b->type) / 128;
   struct ws_smem_layout lay = ws_mem_layout(x->m);
   *at = ws_lower_int(l, x->imm + ws_smem_unit(&lay, x->m->row0 + row, unit));
+  if (x->map->groups) return group_coordinates(l, x->map, x->g, plus(l, x->row, row));
   const char *c0 = ws_lower_int(l, x->g->col0 + col);
   if (x->g->col_at) OP(l, "add_s32", c0 = ws_lower_temp(l, WS_REG_B32), ws_uniform_int(l, x->g->col_at), ws_lower_int(l, x->g->col0 + col));
   return coordinates(l, x->map, x->g, plus(l, x->row, ws_packed(l, x->g) ? row / l->s->group : row), c0);
@@ -114,7 +127,7 @@ static int box_count(const struct boxes *x) { return x->m->cols / x->cols * (x->
 
 void ws_lower_tma_load(struct lower *l, struct ws_act *a) {
   struct boxes x = boxes(l, a->from, a->to);
-  const char *full_imm, *full = ws_lower_full(l, a, &full_imm), *dims = ws_lower_int(l, a->from->tensor->ndims), *mask = NULL;
+  const char *full_imm, *full = ws_lower_full(l, a, &full_imm), *dims = x.map->groups ? "5" : ws_lower_int(l, a->from->tensor->ndims), *mask = NULL;
   struct l2_hint l2 = ws_lower_l2(l, a);
   if (a->opt.multicast) {
     mask = ws_lower_named(l, WS_REG_B16, "both");

@@ -103,6 +103,13 @@ void ws_lower_write(struct lower *l, struct ws_act *a) {
     ws_lower_proxy_fence(l, to->buffer);
     return;
   }
+  if (a->value->kind == WS_N_CONST && to->rows > 1 && to->cols > 1 && to->buffer->layout.units && (bits == 16 || bits == 32) && to->rows % (16 * l->prog->role->warps)) {
+    unsigned word;
+    if (!ws_constant_bits(a->value->value, to->buffer->type, &word)) ws_error(l->diags, a->value->pos, "not-lowered", "this constant is not exact in %s", ws_type_name(to->buffer->type));
+    ws_copy_fill(l, to, ws_fmt(l->arena, "0x%08X", word), a->src->pos);
+    ws_lower_proxy_fence(l, to->buffer);
+    return;
+  }
   if ((to->transposed && a->value->kind != WS_N_CONST) || (bits != 16 && bits != 32) || (to->cols > 1 && (to->cols % 8 || !to->buffer->layout.units)) ||
       (to->cols == 1 && bits == 16) || (a->value->kind == WS_N_CONST && to->rows % (16 * l->prog->role->warps))) {
     ws_error(l->diags, a->src->pos, "not-lowered", "write: 16-bit and f32 tiles of accumulators and f32 row vectors are lowered for %s", l->s->target);

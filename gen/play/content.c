@@ -136,9 +136,12 @@ static void overlay(struct warp *p, const struct content *from, struct rect r) {
   }
 }
 
+static bool is_view(const struct ws_mem *m) { return m->handle && (m->handle->rows != m->buffer->rows || m->handle->cols != m->buffer->cols); }
+
 /* r holds `tag` (the tag of its first row and column) from now on. */
 static void put(struct warp *p, const struct ws_mem *m, struct rect r, struct tag tag, int cta) {
   struct content *c = content_of(p, m, cta);
+  c->viewed |= is_view(m);
   if (m->transposed) tag = flip(tag);
   tag.off[0] -= r.r0, tag.off[1] -= r.c0;
   replace(p->w, c, r, &(struct piece){.tag = tag});
@@ -151,13 +154,27 @@ static void overwritten(struct warp *p, const struct ws_mem *m, const struct pie
   note(p->w, f, x->foreign->src->pos, "by this, which lies over it; by %s; %s", role_name(p), where(p));
 }
 
+/* What is read has been written through the same buffer in the same shape, as far as can be told. */
+static void unwritten(struct warp *p, const struct ws_mem *m, const struct content *c, struct rect r, long have) {
+  const struct ws_schedule *s = p->w->s;
+  if (have == (long)(r.r1 - r.r0) * (r.c1 - r.c0) || c->viewed || is_view(m)) return;
+  for (int i = 0; i < s->nbuffers && !m->buffer->tmem; i++)
+    if (s->buffers[i].over == m->buffer || m->buffer->over) return;
+  struct finding *f = report(p->w, p->at->src->pos, "content", "this reads `%s`, %s", m->buffer->name, have ? "of which a part has never been written" : "which nobody has written");
+  note(p->w, f, p->at->src->pos, "by %s; %s", role_name(p), where(p));
+}
+
 static struct tag get(struct warp *p, const struct ws_mem *m, struct rect r, int cta) {
   struct tag t = {{0}, {0}};
-  for (const struct piece *x = content_of(p, m, cta)->piece; x; x = x->next)
+  const struct content *c = content_of(p, m, cta);
+  long have = 0;
+  for (const struct piece *x = c->piece; x; x = x->next)
     if (x->r0 < r.r1 && r.r0 < x->r1 && x->c0 < r.c1 && r.c0 < x->c1) {
+      have += (long)(lo(x->r1, r.r1) - hi(x->r0, r.r0)) * (lo(x->c1, r.c1) - hi(x->c0, r.c0));
       if (x->foreign) overwritten(p, m, x);
       else t = agree(p, t, x->tag, "this memory holds parts of different tiles");
     }
+  unwritten(p, m, c, r, have);
   t.off[0] += r.r0, t.off[1] += r.c0;
   return m->transposed ? flip(t) : t;
 }

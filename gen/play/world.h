@@ -163,6 +163,7 @@ struct piece {                   /* what a rectangle of a slot holds; row 0 of t
 struct content {
   const struct ws_bufferm *buffer;
   int cta, element, stage;
+  bool viewed;                   /* written as a tile of another shape */
   struct piece *piece;
   struct content *next;
 };

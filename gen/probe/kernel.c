@@ -1,6 +1,8 @@
 /* A kernel of 128 threads that fills one slot as the generated kernels do (TMA with their boxes; threads with their swizzle),
  * writes its bytes to `dump`, and multiplies it with unit vectors through the descriptors of gen/lower/descriptor.c: what a
- * product picks for (row, k) is then an element of the result. The unit vectors are 128 rows of 16 elements, 1 at (r, r). */
+ * product picks for (row, k) is then an element of the result. The unit vectors are 128 rows of 16 elements, 1 at (r, r).
+ * A tile in tensor memory is written by tcgen05.st, a row a thread, at the columns that the schedule has for it, read back by
+ * tcgen05.ld, and multiplied from there. */
 #include "place.h"
 #include <string.h>
 
@@ -23,6 +25,11 @@ static const char *num(struct maker *m, long v) { return ws_ptx_int(&m->px, v); 
 static const char *b32(struct maker *m, const char *name) { return ws_ptx_reg(&m->px, WS_REG_B32, name); }
 static const char *b64(struct maker *m, const char *name) { return ws_ptx_reg(&m->px, WS_REG_B64, name); }
 static const char *pred(struct maker *m) { return ws_ptx_reg(&m->px, WS_REG_PRED, "p"); }
+
+static int first_column(const struct maker *m) { return m->p->buffer->column[m->p->q->element * m->p->buffer->stages + m->p->q->stage]; }
+
+/* Columns that the tile leaves free, for a result. */
+static int free_column(const struct maker *m) { return !m->k->tmem || first_column(m) >= 16 ? 0 : first_column(m) + m->p->buffer->tmem_cols; }
 
 /* ---- into shared memory ---- */
 
@@ -54,7 +61,33 @@ static void by_tma(struct maker *m) {
   EMIT(m, "mbarrier_wait", ws_ptx_label(&m->px, "arrived"), pred(m), bar, zero, "0");
 }
 
-static void fill(struct maker *m) {
+/* The words of a thread's row between global and tensor memory, as many at a time as an instruction takes. */
+static void rows_of_tmem(struct maker *m, bool in, struct lower *l) {
+  const struct ws_bufferm *b = m->p->buffer;
+  const char *address = b64(m, in ? "tile_row" : "dump_row");
+  EMIT(m, "probe_rows_lane", address, b32(m, "row"), num(m, b->tmem_cols), in ? "%tile_data" : "%dump_data");
+  for (int c = 0, n = 32; c < b->tmem_cols; c += n) {
+    while (n > b->tmem_cols - c) n /= 2;
+    const char **d = ws_ptx_temps(&m->px, WS_REG_B32, "word", (size_t)n), *args[] = {num(m, n), "%tmem_lanes", num(m, first_column(m) + c)};
+    struct ws_list lines[] = {ws_register_lines(l, d, n)};
+    for (int i = 0; in && i < n; i++) EMIT(m, "probe_load_word", d[i], address, num(m, 4L * (c + i)));
+    ws_ptx_op_list(&m->px, in ? "tcgen05_st" : "tcgen05_ld", args, 3, lines, 1);
+    if (!in) WS_OP0(&m->px, "tcgen05_wait_ld");
+    for (int i = 0; !in && i < n; i++) EMIT(m, "probe_store_word", address, num(m, 4L * (c + i)), d[i]);
+  }
+}
+
+static void fill_tmem(struct maker *m, struct lower *l) {
+  rows_of_tmem(m, true, l);
+  WS_OP0(&m->px, "tcgen05_wait_st");
+  rows_of_tmem(m, false, l);
+  WS_OP0(&m->px, "tcgen05_before");
+  WS_OP0(&m->px, "fence_async"); /* the unit vectors */
+  WS_OP0(&m->px, "probe_sync");
+  WS_OP0(&m->px, "tcgen05_after");
+}
+
+static void fill(struct maker *m, struct lower *lower) {
   const struct ws_bufferm *b = m->p->buffer;
   const struct ws_smem_layout *l = &b->layout;
   bool async = m->p->s->arch >= 90;
@@ -65,6 +98,10 @@ static void fill(struct maker *m) {
     WS_OP0(&m->px, "mbarrier_init_fence");
     EMIT(m, "label", skip);
     by_threads(m, "%ones_data", IDENTITY / 16, 1, 16, NULL, m->ones);
+  }
+  if (m->k->tmem) {
+    fill_tmem(m, lower);
+    return;
   }
   long row = (long)m->k->cols * m->k->bits / 8, each = l->units ? 16 : 4;
   if (!m->k->tma) by_threads(m, "%tile_data", m->k->rows * row / each, row / each, l->pitch, l, m->k->base);
@@ -80,6 +117,7 @@ static void fill(struct maker *m) {
 struct step {                   /* one product: 16 of the contracted index */
   const struct product *x;
   const char *a, *b;            /* descriptors */
+  int column;                   /* of A in tensor memory */
   int m, n;
   long first;                   /* of its outputs */
 };
@@ -103,7 +141,12 @@ static void by_tcgen05(struct maker *m, const struct step *s, struct lower *l) {
   const char *skip = ws_ptx_label(&m->px, "issued"), *bar = num(m, m->bar + 8), *address = b64(m, "result"), *taddr = "%tmem_lanes";
   unsigned idesc = ws_tcgen05_instruction(m->k->bf16, s->m, s->n, s->x->a && s->x->o.mn_major, !s->x->a && s->x->o.mn_major);
   EMIT(m, "probe_first", pred(m), skip);
-  EMIT(m, "tcgen05_mma_ss", "1", "%tmem", s->a, s->b, ws_fmt(m->p->a, "0x%08X", idesc), "0");
+  if (m->k->tmem) {
+    const char *d = b32(m, "tmem_result");
+    EMIT(m, "add_s32", d, "%tmem", num(m, free_column(m)));
+    EMIT(m, "tcgen05_mma_ts", "1", d, "%tmem", num(m, s->column), s->b, ws_fmt(m->p->a, "0x%08X", idesc), "0");
+  } else
+    EMIT(m, "tcgen05_mma_ss", "1", "%tmem", s->a, s->b, ws_fmt(m->p->a, "0x%08X", idesc), "0");
   EMIT(m, "tcgen05_commit", "1", "%smem", bar);
   EMIT(m, "label", skip);
   EMIT(m, "mbarrier_wait", ws_ptx_label(&m->px, "done"), pred(m), "%smem", bar, m->phase);
@@ -112,7 +155,7 @@ static void by_tcgen05(struct maker *m, const struct step *s, struct lower *l) {
   EMIT(m, "probe_rows_lane", address, b32(m, "row"), num(m, s->n), "%result_data");
   EMIT(m, "probe_below", pred(m), s->x->a ? "128" : "16");
   for (int c = 0; c < s->n; c += 16) {
-    const char **d = ws_ptx_temps(&m->px, WS_REG_F32, "acc", 16), *args[] = {"16", taddr, num(m, c)};
+    const char **d = ws_ptx_temps(&m->px, WS_REG_F32, "acc", 16), *args[] = {"16", taddr, num(m, free_column(m) + c)};
     struct ws_list lines[] = {ws_register_lines(l, d, 16)};
     ws_ptx_op_list(&m->px, "tcgen05_ld", args, 3, lines, 1);
     WS_OP0(&m->px, "tcgen05_wait_ld");
@@ -126,15 +169,21 @@ static void by_tcgen05(struct maker *m, const struct step *s, struct lower *l) {
 /* `rows` rows of an A in pieces of what an instruction takes; all of a B at once. */
 static void multiply(struct maker *m, const struct product *x, const struct ws_probe_product *r, struct lower *l) {
   const char *low = b32(m, "low"), *mine = b64(m, "mine"), *ones = b64(m, "unity"), *t = b32(m, "to");
-  const char *high = ws_fmt(m->p->a, "0x%08lX", ws_descriptor_high(m->p->s, &x->o));
   EMIT(m, "descriptor_start", low, "%smem", num(m, m->ones));
   EMIT(m, "descriptor", ones, low, "0", ws_fmt(m->p->a, "0x%08X", 3u << 30 | (m->p->s->arch >= 100 ? 1u << 14 : 0) | 256 / 16), t);
+  for (int k = 0; k < x->steps && m->k->tmem; k++) {
+    struct step s = {.x = x, .b = ones, .m = 128, .n = r->n, .column = first_column(m) + x->o.mem->col0 / 2 + k * WS_KSTEP / 2};
+    s.first = r->first + (long)k * r->m * r->n;
+    by_tcgen05(m, &s, l);
+  }
+  if (m->k->tmem) return;
+  const char *high = ws_fmt(m->p->a, "0x%08lX", ws_descriptor_high(m->p->s, &x->o));
   EMIT(m, "descriptor_start", low, "%smem", num(m, m->k->base + ws_descriptor_start(&x->o)));
   if (x->o.mn_major) EMIT(m, "descriptor_row", low, ws_fmt(m->p->a, "0x%lX", ws_descriptor_lead(&x->o)));
   int piece = x->a ? x->m : 0, pieces = x->a ? r->m / piece : 1;
   for (int k = 0; k < x->steps; k++)
     for (int i = 0; i < pieces; i++) {
-      EMIT(m, "descriptor", mine, low, num(m, (ws_descriptor_step(&x->o, k, 0) + (long)i * piece * m->p->buffer->layout.pitch) / 16), high, t);
+      EMIT(m, "descriptor", mine, low, num(m, (ws_descriptor_step(&x->o, k, 0) + ws_smem_unit(&m->p->buffer->layout, (long)i * piece, 0)) / 16), high, t);
       struct step s = {.x = x, .a = x->a ? mine : ones, .b = x->a ? ones : mine, .m = x->a ? piece : m->tmem ? 128 : 64, .n = r->n};
       s.first = r->first + (long)k * r->m * r->n + (long)i * piece * r->n;
       (m->tmem ? by_tcgen05 : by_wgmma)(m, &s, l);
@@ -173,7 +222,7 @@ static void plan(struct maker *m) {
 static const char *refusal(const struct probe *p) {
   const struct ws_bufferm *b = p->buffer;
   long bits = ws_type_bits(b->type), row = b->cols * bits / 8;
-  if (b->tmem) return "--check lays out shared memory; tensor memory has no swizzle to look for";
+  if (b->tmem) return b->rows != 128 || row % 4 || bits < 16 ? "--check needs 128 rows of whole columns, of 16 or 32 bits an element" : NULL;
   if (b->layout.units ? row % 16 : b->layout.pitch != row || row % 4) return "--check needs rows of whole 16-byte units, or of whole words without padding";
   if (bits < 16) return "--check numbers elements of 16 or 32 bits";
   return (long)b->rows * b->cols > MOST_NUMBERS && bits == 16 ? "--check numbers at most 65536 elements of 16 bits" : NULL;
@@ -183,13 +232,15 @@ static void place_parts(struct maker *m) {
   struct ws_probe_kernel *k = m->k;
   const struct ws_bufferm *b = m->p->buffer;
   k->rows = b->rows, k->cols = b->cols, k->bits = (int)ws_type_bits(b->type), k->bf16 = b->type == WS_BF16;
-  k->base = ws_probe_base(m->p), k->bytes = b->bytes;
-  long end = (k->base + k->bytes + 1023) / 1024 * 1024;
+  k->tmem = m->tmem = b->tmem;
+  k->base = b->tmem ? 0 : ws_probe_base(m->p), k->bytes = b->tmem ? 128L * b->tmem_cols * 4 : b->bytes;
+  long end = b->tmem ? 0 : (k->base + k->bytes + 1023) / 1024 * 1024;
   m->ones = k->base >= IDENTITY + 1024 ? 0 : end; /* in front of the slot, if there is room */
   m->bar = m->ones + IDENTITY;
-  m->shared = m->ones ? m->bar + 64 : end;
+  m->shared = m->ones || b->tmem ? m->bar + 64 : end;
   k->tma = m->p->s->arch >= 90 && b->panel;
-  m->box_cols = b->panel * 8 / k->bits, m->box_rows = k->rows;
+  if (b->tmem) return;
+  m->box_cols = b->panel * 8 / k->bits, m->box_rows = b->rows8 ? 8 : k->rows;
   for (int n = 1; k->rows % n || m->box_rows > BOX_ROWS; n++)
     if (k->rows % (n + 1) == 0) m->box_rows = k->rows / (n + 1);
 }
@@ -218,7 +269,7 @@ static void body(struct maker *m, struct ws_buf *code) {
   if (m->tmem) EMIT(m, "tmem_alloc", "1", b32(m, "tmem"), pred(m), ws_ptx_label(&m->px, "allocated"), num(m, m->bar + 16), "512");
   WS_OP0(&m->px, "probe_start");
   if (m->tmem) EMIT(m, "tmem_lanes", b32(m, "tmem_lanes")), EMIT(m, "mov_s32", m->phase = b32(m, "phase"), "0");
-  fill(m);
+  fill(m, &l);
   WS_OP0(&m->px, "probe_sync");
   for (size_t i = 0; i < m->products.n; i++) multiply(m, &m->products.list[i], &m->k->product[i], &l);
   if (m->tmem) EMIT(m, "tmem_free", "1", pred(m), ws_ptx_label(&m->px, "freed"), "512");

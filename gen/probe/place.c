@@ -18,7 +18,7 @@ struct place ws_probe_smem(const struct probe *p, int row, int col) {
     x.panel = l->panel_units ? (int)(unit / l->panel_units) : 0;
     x.unit = (int)unit - x.panel * l->panel_units;
     x.lies = x.unit ^ ((row >> l->shift) & l->mask);
-    x.address = base + x.panel * l->panel_bytes + (long)row * l->pitch + x.lies * 16L + byte % 16;
+    x.address = base + ws_smem_unit(l, row, 0) + x.panel * l->panel_bytes + x.lies * 16L + byte % 16;
   }
   x.bank = (int)(x.address / 4 % 32);
   return x;

@@ -64,6 +64,8 @@ struct words ws_probe_words(const struct probe *p, const struct product *x, int 
 void ws_probe_text_list(const struct ws_schedule *s, struct ws_buf *o);
 void ws_probe_text(const struct probe *p, struct ws_buf *o);
 void ws_probe_picture(const struct probe *p, struct ws_buf *o);
+void ws_probe_columns(const struct probe *p, struct ws_buf *o);   /* the picture of tensor memory */
+void ws_probe_accesses(const struct probe *p, struct ws_buf *o);  /* who reads and writes the buffer there */
 void ws_probe_json_list(const struct ws_schedule *s, struct ws_buf *o);
 void ws_probe_json(const struct probe *p, struct ws_buf *o);
 bool ws_probe_resolve(struct probe *p, const char **why);

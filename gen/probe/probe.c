@@ -73,7 +73,10 @@ long ws_probe_offset(struct ws_schedule *s, const struct ws_probe_request *q, in
   struct probe p = {.s = s, .q = q, .a = s->arena};
   const char *why;
   if (!ws_probe_resolve(&p, &why)) return -1;
-  return ws_probe_smem(&p, row, col).address - ws_probe_base(&p);
+  if (!p.buffer->tmem) return ws_probe_smem(&p, row, col).address - ws_probe_base(&p);
+  struct tmem_place x = ws_probe_tmem(&p, row, col); /* the dump: a lane's columns, then the next lane's */
+  int column = x.column - p.buffer->column[q->element * p.buffer->stages + q->stage];
+  return ((long)x.lane * p.buffer->tmem_cols + column) * 4 + (x.half > 0 ? 2 : 0);
 }
 
 const char *ws_probe_buffer_name(const struct ws_schedule *s, int i) { return i < s->nbuffers ? s->buffers[i].name : NULL; }

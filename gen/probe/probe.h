@@ -36,7 +36,7 @@ struct ws_probe_kernel {
   size_t length;
   int rows, cols, bits;       /* of the tile */
   long base, bytes;           /* of the slot in shared memory */
-  bool bf16, tma;
+  bool bf16, tma, tmem;       /* brought by TMA; in tensor memory: `bytes` are those of its 128 lanes */
   int nproducts;              /* operand views that are multiplied */
   struct ws_probe_product {
     const char *what;         /* "B of line 82, MN-major" */

@@ -40,6 +40,7 @@ static void layout_words(const struct ws_bufferm *b, struct ws_buf *o) {
     ws_buf_printf(o, "%d panel%s of %d bytes a row, %ld bytes from one to the next", l->units / l->panel_units, l->units > l->panel_units ? "s" : "", b->panel, l->panel_bytes);
   else
     ws_buf_printf(o, "rows of %d bytes", l->pitch);
+  if (b->rows8) ws_buf_printf(o, ", every 8 rows %ld bytes behind the ones before", l->group_bytes);
   if (l->mask && l->shift) ws_buf_printf(o, "; unit u of row r lies at u ^ (r >> %d & %d)", l->shift, l->mask);
   if (l->mask && !l->shift) ws_buf_printf(o, "; unit u of row r lies at u ^ (r & %d)", l->mask);
   ws_buf_puts(o, l->mask ? "\n" : "; not swizzled\n");
@@ -91,7 +92,7 @@ static void product(const struct probe *p, const struct product *x, struct ws_bu
   if (h && (h->rows != p->rows || h->cols != p->cols)) /* not the table's shape */
     ws_buf_printf(o, "    the slot is used as [%d, %d]: its panels are %ld bytes apart there\n", h->rows, h->cols, ws_mem_layout(x->o.mem).panel_bytes);
   if (x->a && x->prog->role->warps > 4)
-    ws_buf_printf(o, "    warpgroup g of the role: start + 0x%04lX g\n", 64L * p->buffer->layout.pitch / 16);
+    ws_buf_printf(o, "    warpgroup g of the role: start + 0x%04lX g\n", ws_smem_unit(&p->buffer->layout, 64, 0) / 16);
   ws_buf_puts(o, "  start of step");
   for (int k = 0; k < x->steps; k++) ws_buf_printf(o, "%s %d: 0x%04X", k ? "," : "", k, ws_probe_words(p, x, k).low & 0x3FFF);
   ws_buf_puts(o, "\n");
@@ -148,6 +149,8 @@ static void tmem(const struct probe *p, struct ws_buf *o) {
   ws_buf_printf(o, "lane:column%s; the address is lane << 16 | column, from %%tmem on; warp w of a warpgroup reaches lanes 32 w to 32 w + 31\n\n",
                 first.half < 0 ? "" : ", l and h its low and high half");
   grid(p, 8, tmem_cell, o);
+  ws_probe_columns(p, o);
+  ws_probe_accesses(p, o);
 }
 
 static void register_cell(const struct probe *p, int row, int col, struct ws_buf *o) {

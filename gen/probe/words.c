@@ -29,7 +29,7 @@ static void look(void *ctx, struct ws_act *a) {
   const struct ws_mem *m[] = {a->a_mem, a->b_mem};
   const struct ws_mem *b = a->b_mem;
   for (int i = 0; i < 2; i++) {
-    if (!m[i] || m[i]->buffer != c->p->buffer || m[i]->space != WS_SMEM || !m[i]->buffer->panel) continue; /* without panels: not lowered */
+    if (!m[i] || m[i]->buffer != c->p->buffer || (m[i]->space == WS_SMEM && !m[i]->buffer->panel)) continue; /* without panels: not lowered */
     struct product x = {.prog = c->prog, .act = a, .a = i == 0, .o = {.mem = m[i], .mn_major = i ? !m[i]->transposed : m[i]->transposed}};
     x.steps = (b->transposed ? b->cols : b->rows) / WS_KSTEP;
     x.n = b->transposed ? b->rows : b->cols;

@@ -45,6 +45,7 @@ static void panels(struct ws_schedule *s, struct ws_bufferm *b) {
     b->layout.mask = w / 16 - 1, b->layout.shift = w == 128 ? 0 : w == 64 ? 1 : 2, b->layout.panel_units = w / 16, b->layout.panel_bytes = (long)b->rows * w;
   b->swizzle = b->panel = w;
   b->bytes = b->rows * row;
+  if (b->rows8) b->layout.panel_bytes = 8L * w, b->layout.group_bytes = 8 * row;
 }
 
 static void place(struct ws_schedule *s, struct ws_bufferm *b) {
@@ -77,7 +78,7 @@ static void place(struct ws_schedule *s, struct ws_bufferm *b) {
 }
 
 static void buffer(struct ws_schedule *s, const struct ws_buffer *d) {
-  static const char *const spaces[] = {"smem", "tmem"}, *const orders[] = {"acc8"};
+  static const char *const spaces[] = {"smem", "tmem"}, *const orders[] = {"panels", "rows8", "acc8"};
   struct ws_bufferm *b = &s->buffers[s->nbuffers];
   *b = (struct ws_bufferm){.decl = d, .name = d->name.name, .index = s->nbuffers++, .stages = 1, .rows = 1, .cols = 1};
   size_t errors = s->diags->errors;
@@ -94,12 +95,15 @@ static void buffer(struct ws_schedule *s, const struct ws_buffer *d) {
     ws_error(s->diags, d->type->pos, "static-value", "expected a type: f32, f16, bf16, e4m3, e5m2 or i32");
   b->type = ty.kind == WS_ST_TYPE ? ty.type : WS_F16;
   b->rows = (int)r, b->cols = (int)c, b->stages = (int)st;
-  if (d->order) b->acc8 = ws_static_word(s, d->order, "order", orders, 1) != NULL;
+  const char *order = d->order ? ws_static_word(s, d->order, "order", orders, 3) : NULL;
+  b->acc8 = order == orders[2], b->rows8 = order == orders[1];
   if (b->acc8 && (ws_type_bits(b->type) != 8 || b->tmem))
     ws_error(s->diags, d->order->pos, "buffer-order", "`order: acc8` is for 8-bit keys in shared memory; `%s` holds %s", b->name, ws_type_name(b->type));
   b->layout = row_layout(b->cols, b->type);
   b->bytes = (long)b->rows * b->layout.pitch;
   panels(s, b);
+  if (s->diags->errors == errors && b->rows8 && (!b->panel || b->rows % 8))
+    ws_error(s->diags, d->order->pos, "buffer-order", b->panel ? "`order: rows8` is for a multiple of 8 rows; `%s` has %d" : "`order: rows8` is for swizzled rows in shared memory, from sm_90 on; `%s` has none", b->name, b->rows);
   if (s->diags->errors == errors) place(s, b);
 }
 

@@ -21,7 +21,10 @@ static void target(struct ws_schedule *s, const char *wanted) {
   if (wanted) {
     for (pick = 0; pick < d->ntargets && strcmp(d->targets[pick], wanted); pick++) {}
     if (pick == d->ntargets) {
-      ws_error(s->diags, d->ntargets ? d->target_pos[0] : d->pos, "target", "the spec has no target `%s`", wanted);
+      struct ws_buf list = {.arena = s->arena};
+      for (size_t i = 0; i < d->ntargets; i++) ws_buf_printf(&list, "%s%s", i ? ", " : "", d->targets[i]);
+      ws_error(s->diags, (struct ws_pos){0, 0, 0}, "no-target", "--target %s: the spec has %s", wanted, list.s ? list.s : "no target");
+      if (d->ntargets) ws_note(s->diags, d->target_pos[0], "its targets");
       return;
     }
   }
@@ -105,5 +108,6 @@ struct ws_schedule *ws_schedule_build(const struct ws_document *doc, const struc
   ws_pass_groups(s);
   ws_pass_async(s);
   ws_pass_budget(s);
+  ws_pass_range(s);
   return d->errors > before ? NULL : s;
 }

@@ -73,6 +73,7 @@ static void buffers(const struct ws_schedule *s, struct ws_buf *o) {
       ws_buf_printf(o, " at %ld bytes %ld pitch %d xor (row >> %d) & %d", b->offset, b->bytes, b->layout.pitch, b->layout.shift, b->layout.mask);
     if (b->over) ws_buf_printf(o, " over %s", b->over->name);
     if (b->acc8) ws_buf_puts(o, " order acc8");
+    if (b->rows8) ws_buf_puts(o, " order rows8");
     ws_buf_puts(o, "\n");
   }
 }

@@ -258,8 +258,44 @@ static bool allowed(struct ws_schedule *s, struct ws_param_value *p, struct ws_p
     ws_expr_print(p->decl->choices[i], &list);
   }
   if (!p->decl->nchoices) return true;
-  ws_error(s->diags, pos, "param-choice", "`%s` is not one of the choices of parameter `%s`: %s",
-           p->override ? p->override : "the default", p->name, list.s);
+  struct ws_buf value = {.arena = s->arena};
+  if (!p->override) ws_expr_print(p->decl->value, &value);
+  ws_error(s->diags, pos, "param-choice", "%s`%s` is not one of the choices of parameter `%s`: %s", p->override ? "" : "the default ",
+           p->override ? p->override : value.s, p->name, list.s);
+  return false;
+}
+
+static bool take_value(struct ws_schedule *s, struct ws_param_value *p, const struct ws_expr *e) {
+  if (!literal(s, p->decl, e, &p->value)) return false;
+  if (fits(p->decl, &p->value)) return allowed(s, p, e->pos);
+  ws_error(s->diags, e->pos, "param-type", "parameter `%s` is %s, found %s", p->name, p->decl->type, kind_name(p->value.kind));
+  return false;
+}
+
+/* Parameters that a value refers to are evaluated first, so that what is wrong with them is said of them. */
+static bool evaluate_names(struct ws_schedule *s, const struct ws_expr *e) {
+  bool good = true;
+  for (size_t i = 0; e->kind == WS_E_NAME && i < s->nparams; i++)
+    if (!strcmp(s->params[i].name, e->name)) good = evaluate_param(s, &s->params[i], s->params[i].pos);
+  for (size_t i = 0; i < e->n; i++) good &= evaluate_names(s, e->arg[i]);
+  return good;
+}
+
+/* The value of -D NAME=VALUE. What is wrong with it is said of the option: the spec shows where the parameter is declared. */
+static bool take_override(struct ws_schedule *s, struct ws_param_value *p) {
+  struct ws_diags *said = s->diags, quiet = {.arena = s->arena, .source = s->diags->source};
+  const struct ws_expr *e = ws_spec_parse_expr(p->override, s->arena, &quiet);
+  const char *why = quiet.errors || !e ? "not a value" : NULL;
+  if (!why && (!p->decl->type || strcmp(p->decl->type, "name")) && !evaluate_names(s, e)) return false;
+  if (!why) {
+    s->diags = &quiet;
+    bool good = take_value(s, p, e);
+    s->diags = said;
+    if (good) return true;
+    why = quiet.n ? quiet.list[0].message : "not a value";
+  }
+  ws_error(s->diags, (struct ws_pos){0, 0, 0}, "define", "-D %s=%s: %s", p->name, p->override, why);
+  ws_note(s->diags, p->pos, "`%s` is declared here", p->name);
   return false;
 }
 
@@ -271,28 +307,8 @@ static bool evaluate_param(struct ws_schedule *s, struct ws_param_value *p, stru
   }
   p->state = 1;
   const struct ws_expr *e = p->decl->value;
-  struct ws_pos pos = p->pos;
-  if (p->override) {
-    struct ws_diags quiet = {.arena = s->arena, .source = s->diags->source};
-    e = ws_spec_parse_expr(p->override, s->arena, &quiet);
-    if (quiet.errors || !e) {
-      ws_error(s->diags, (struct ws_pos){0, 0, 0}, "define", "-D %s=%s: not a value", p->name, p->override);
-      e = NULL;
-    } else {
-      struct ws_expr *at = WS_NEW(s->arena, struct ws_expr);
-      *at = *e;
-      at->pos = p->pos;
-      e = at;
-    }
-  } else if (!e)
-    ws_error(s->diags, pos, "param-value", "parameter `%s` has neither a default nor a value from -D", p->name);
-  bool ok = e && literal(s, p->decl, e, &p->value);
-  if (ok && !fits(p->decl, &p->value)) {
-    ws_error(s->diags, e->pos, "param-type", "parameter `%s` is %s, found %s", p->name, p->decl->type,
-             kind_name(p->value.kind));
-    ok = false;
-  }
-  if (ok) ok = allowed(s, p, e->pos);
+  if (!p->override && !e) ws_error(s->diags, p->pos, "param-value", "parameter `%s` has neither a default nor a value from -D", p->name);
+  bool ok = p->override ? take_override(s, p) : e && take_value(s, p, e);
   p->state = 2;
   if (!ok) p->value = (struct ws_static){.kind = WS_ST_NAME}; /* reported; later uses stay quiet */
   return ok;
@@ -312,6 +328,20 @@ static void watchdog(struct ws_schedule *s, const char *text) {
   s->watchdog = v;
 }
 
+static void unknown(struct ws_schedule *s, struct ws_pos pos, const char *code, const char *what, const char *name, const char *const *known,
+                    size_t n) {
+  const char *near = ws_nearest(name, known, n);
+  struct ws_buf list = {.arena = s->arena};
+  for (size_t i = 0; i < n && i < 16; i++) ws_buf_printf(&list, "%s%s", i ? ", " : "", known[i]);
+  if (n > 16) ws_buf_printf(&list, " and %zu more", n - 16);
+  if (near)
+    ws_error(s->diags, pos, code, "unknown %s `%s`; did you mean `%s`?", what, name, near);
+  else if (n)
+    ws_error(s->diags, pos, code, "unknown %s `%s`; there is %s", what, name, list.s);
+  else
+    ws_error(s->diags, pos, code, "unknown %s `%s`; there is none", what, name);
+}
+
 void ws_pass_params(struct ws_schedule *s, const struct ws_define *defines, size_t ndefines) {
   const struct ws_document *doc = s->doc;
   s->nparams = doc->nparams;
@@ -328,7 +358,7 @@ void ws_pass_params(struct ws_schedule *s, const struct ws_define *defines, size
     if (!found && !strcmp(defines[k].name, "watchdog"))
       watchdog(s, defines[k].value);
     else if (!found)
-      ws_unknown(s, (struct ws_pos){0, 0, 0}, "parameter in -D", defines[k].name, names, s->nparams);
+      unknown(s, (struct ws_pos){0, 0, 0}, "define", "parameter in -D", defines[k].name, names, s->nparams);
   }
   for (size_t i = 0; i < s->nparams; i++) evaluate_param(s, &s->params[i], s->params[i].pos);
 }
@@ -341,14 +371,5 @@ const struct ws_static *ws_schedule_param(const struct ws_schedule *s, const cha
 
 void ws_unknown(struct ws_schedule *s, struct ws_pos pos, const char *what, const char *name, const char *const *known,
                 size_t n) {
-  const char *near = ws_nearest(name, known, n);
-  struct ws_buf list = {.arena = s->arena};
-  for (size_t i = 0; i < n && i < 16; i++) ws_buf_printf(&list, "%s%s", i ? ", " : "", known[i]);
-  if (n > 16) ws_buf_printf(&list, " and %zu more", n - 16);
-  if (near)
-    ws_error(s->diags, pos, "unknown-name", "unknown %s `%s`; did you mean `%s`?", what, name, near);
-  else if (n)
-    ws_error(s->diags, pos, "unknown-name", "unknown %s `%s`; there is %s", what, name, list.s);
-  else
-    ws_error(s->diags, pos, "unknown-name", "unknown %s `%s`; there is none", what, name);
+  unknown(s, pos, "unknown-name", what, name, known, n);
 }

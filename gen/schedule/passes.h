@@ -42,6 +42,7 @@ void ws_pass_zero(struct ws_schedule *s);         /* zero.c */
 void ws_pass_groups(struct ws_schedule *s);       /* groups.c */
 void ws_pass_async(struct ws_schedule *s);        /* async.c */
 void ws_pass_budget(struct ws_schedule *s);       /* budget.c */
+void ws_pass_range(struct ws_schedule *s);        /* range.c */
 
 /* "unknown NAME; did you mean NEAR?" with the list of what there is. */
 void ws_unknown(struct ws_schedule *s, struct ws_pos pos, const char *what, const char *name, const char *const *known,

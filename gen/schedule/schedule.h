@@ -75,12 +75,14 @@ struct ws_smem_layout {
   int mask, shift;              /* unit ^= (row >> shift) & mask */
   int panel_units;              /* units of a row that lie together, the next ones in the next panel; 0 = the whole row does */
   long panel_bytes;             /* from panel to panel */
+  long group_bytes;             /* from 8 rows to the next 8, all of whose panels lie together; 0 = panels are as high as the tile */
 };
 /* Bytes from a tile's start to a row's unit whose low bits, those that the swizzle changes, are taken as 0. */
 static inline long ws_smem_unit(const struct ws_smem_layout *l, long row, long unit) {
   long panel = l->panel_units ? unit / l->panel_units : 0;
   unit -= panel * l->panel_units;
-  return row * l->pitch + panel * l->panel_bytes + (unit - (unit & l->mask)) * 16;
+  long group = l->group_bytes ? row / 8 * (l->group_bytes - 8L * l->pitch) : 0;
+  return group + row * l->pitch + panel * l->panel_bytes + (unit - (unit & l->mask)) * 16;
 }
 
 struct ws_bufferm {
@@ -94,7 +96,7 @@ struct ws_bufferm {
   long offset;                  /* of element 0, stage 0 in shared memory; the others follow */
   struct ws_smem_layout layout;
   struct ws_bufferm *over;      /* `at: NAME`: overlays that buffer */
-  bool acc8;                    /* order: acc8 */
+  bool acc8, rows8;             /* order: acc8, rows8 */
   int swizzle, panel;           /* TMA, wgmma and tcgen05 read panels of `panel` bytes a row, one behind the other, each swizzled in
                                    units of `swizzle` bytes (0 = none); panel 0 = rows lie as `layout` says */
   int tmem_cols;                /* columns of one slot */

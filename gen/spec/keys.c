@@ -69,7 +69,8 @@ static const struct ws_key buffer_keys[] = {
     {"stages", WS_K_EXPR, false, AT(ws_buffer, stages), NONE, NONE, NULL, NULL, NULL, "Slots of the ring; 1 if not given."},
     {"at", WS_K_EXPRS, false, AT(ws_buffer, at), AT(ws_buffer, nat), NONE, NULL, NULL, NULL,
      "Its place: a TMEM column, one for each element or stage, or a buffer that it overlays, as in S + 64."},
-    {"order", WS_K_EXPR, false, AT(ws_buffer, order), NONE, NONE, WORDS("acc8"), NULL, NULL,
+    {"order", WS_K_EXPR, false, AT(ws_buffer, order), NONE, NONE, WORDS("panels", "rows8", "acc8"), NULL, NULL,
+     "panels: one behind the other, as high as the tile (the default); rows8: every 8 rows with all their panels together, by one copy of TMA; "
      "acc8: every 32 keys stand as an accumulator cast to 8 bits holds them."},
     {"swizzle", WS_K_EXPR, false, AT(ws_buffer, swizzle), NONE, NONE, NULL, NULL, NULL,
      "Bytes of the shared memory swizzle: 0, 32, 64 or 128; chosen by the tool if not given."},

@@ -217,6 +217,7 @@ enum cluster_event ws_emu_cluster_run(struct cluster *cl) {
       return CLUSTER_FAULT;
     }
     if (cl->faulted) return CLUSTER_FAULT;
+    if (ws_emu_late(cl->grid)) return CLUSTER_PAUSED;
     spent -= start;
     if (spent <= PAUSE_AFTER && (spent <= PAUSE_WAITING || polls <= POLL_LIMIT)) continue;
     ws_emu_agents_relieve(cl); /* a warp may poll for what an agent writes */

@@ -144,6 +144,20 @@ static void pass_register(struct decoder *d, struct instance *caller, struct ins
   }
 }
 
+/* A register or constant where the callee has a variable, which lies in the thread's local memory. */
+static void pass_memory(struct decoder *d, struct instance *caller, struct instance *callee, const struct ptx_inst *call,
+                        const struct ptx_operand *actual, const struct ptx_sym *formal, bool result) {
+  static const char *const names[2][9] = {{[1] = "st.local.b8", [2] = "st.local.b16", [4] = "st.local.b32", [8] = "st.local.b64"},
+                                          {[1] = "ld.local.b8", [2] = "ld.local.b16", [4] = "ld.local.b32", [8] = "ld.local.b64"}};
+  const char *name = names[result][formal->size];
+  if (!name) ws_emu_decode_error(d, WS_CUDA_ERROR_NOT_SUPPORTED, "this way of passing '%s' is not supported", formal->name);
+  struct ptx_operand *base = WS_EMU_NEW(&d->k->pool, struct ptx_operand);
+  *base = (struct ptx_operand){.kind = OPD_INT, .imm = LOCAL_BASE + ws_emu_var_offset(d, callee, formal), .reg = PTX_NO_REG};
+  struct ptx_operand at = {.kind = OPD_ADDR, .sub = base, .nsub = 1, .reg = PTX_NO_REG};
+  if (result) transfer(d, caller, call, name, *actual, at);
+  else transfer(d, caller, call, name, at, *actual);
+}
+
 /* Passes one argument or result. The variables of a call are shared with the callee (it sees the caller's storage);
  * registers are copied. `formal` belongs to callee, `actual` to caller. */
 static void pass(struct decoder *d, struct instance *caller, struct instance *callee, const struct ptx_inst *call,
@@ -151,6 +165,11 @@ static void pass(struct decoder *d, struct instance *caller, struct instance *ca
   if (formal->kind == SYM_VAR && actual->kind == OPD_SYM && actual->sym && actual->sym->kind == SYM_VAR && actual->sym->space == SP_PARAM) {
     if (actual->sym->size < formal->size) ws_emu_decode_error(d, BAD_PTX, "argument '%s' is too small for '%s'", actual->sym->name, formal->name);
     callee->var[formal->id] = ws_emu_var_offset(d, caller, actual->sym);
+    return;
+  }
+  if (result && actual->kind == OPD_SINK) return;
+  if (formal->kind == SYM_VAR && formal->size <= 8 && !formal->is_array && actual->kind != OPD_VEC && actual->kind != OPD_SYM) {
+    pass_memory(d, caller, callee, call, actual, formal, result);
     return;
   }
   if (formal->kind != SYM_REG || formal->lanes > (actual->kind == OPD_VEC ? actual->nsub : 0))
@@ -221,11 +240,11 @@ static void call(struct decoder *d, struct instance *s, const struct ptx_inst *p
   }
   for (uint32_t i = 0; i < f->nparams; i++) pass(d, s, callee, p, &args->sub[i], f->params[i], false);
   for (uint32_t i = 0; i < f->nrets; i++)
-    if (f->rets[i]->kind == SYM_VAR) pass(d, s, callee, p, &rets->sub[i], f->rets[i], true);
+    if (f->rets[i]->kind == SYM_VAR && rets->sub[i].kind == OPD_SYM) pass(d, s, callee, p, &rets->sub[i], f->rets[i], true);
   statements(d, callee);
   d->now = p;
   for (uint32_t i = 0; i < f->nrets; i++)
-    if (f->rets[i]->kind == SYM_REG) pass(d, s, callee, p, &rets->sub[i], f->rets[i], true);
+    if (f->rets[i]->kind == SYM_REG || rets->sub[i].kind != OPD_SYM) pass(d, s, callee, p, &rets->sub[i], f->rets[i], true);
   if (skip != NO_SLOT) d->k->code[skip].o[0] = (uint32_t)d->k->n;
   d->depth--;
 }

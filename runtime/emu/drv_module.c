@@ -50,9 +50,10 @@ static bool place_variables(struct CUmod_st *m, char *err, size_t n) {
   for (struct ptx_sym *y = m->ptx->vars; y; y = y->all) {
     for (size_t i = 0; i < y->nrefs; i++) {
       const struct ptx_init_ref *r = &y->refs[i];
+      if (r->of->kind == SYM_FUNC) continue; /* a table of functions stays 0: a kernel that calls through it is refused */
       uint64_t a = r->of->kind == SYM_VAR && (r->of->space == SP_GLOBAL || r->of->space == SP_CONST) ? r->of->address : 0;
       if (!a) { snprintf(err, n, "%u:%u: error: '%s' has no address to initialise '%s' with", y->line, y->col, r->of->name, y->name); return false; }
-      a += (uint64_t)r->addend;
+      a = (a + (uint64_t)r->addend) >> r->shift;
       memcpy((char *)(uintptr_t)y->address + r->offset, &a, r->bytes <= 8 ? r->bytes : 8);
     }
     if (y->space == SP_CONST) ws_emu_mem_seal(y->address);

@@ -339,7 +339,7 @@ emu_fn *LEVELLED(ws_emu_resolve_cvt)(struct bind *b) {
   int64_t mode = R_NEAREST;
   bool integral = false, given = false;
   for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
-    if (!strcmp(u->mods[0], modes[i].mod)) mode = modes[i].mode, integral = modes[i].integral, given = !integral;
+    if (!strcmp(u->mods[0], modes[i].mod) && !u->ignored[0]) mode = modes[i].mode, integral = modes[i].integral, given = !integral;
   int64_t flags = (ws_emu_has(u, ".ftz") ? CV_FTZ : 0) | (ws_emu_has(u, ".sat") ? CV_SAT : 0) | (ws_emu_has(u, ".relu") ? CV_RELU : 0) |
                   (ws_emu_has(u, ".satfinite") ? CV_SATFINITE : 0) | (integral ? CV_INTEGRAL : 0);
   in->imm = s | (int64_t)t << 8 | mode << 16 | flags << 24;

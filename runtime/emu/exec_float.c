@@ -230,6 +230,7 @@ emu_resolve LEVELLED(ws_emu_resolve_directed);
 emu_fn *LEVELLED(ws_emu_resolve_float)(struct bind *b) {
   const struct isa_use *u = b->u;
   bool three = *u->row->mnemonic == 'm' && u->row->operands[strlen(u->row->operands) - 1] == '+' && b->in->o[3] != NO_SLOT;
+  if (u->ntypes == 2 && (ws_emu_has(u, ".rz") || ws_emu_has(u, ".rm") || ws_emu_has(u, ".rp"))) return LEVELLED(ws_emu_resolve_directed)(b);
   if (u->ntypes == 2) {
     b->in->imm = *u->row->mnemonic;
     b->in->u = ws_emu_has(u, ".sat");

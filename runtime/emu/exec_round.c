@@ -4,7 +4,7 @@
 #include <fenv.h>
 
 enum { OP_ADD, OP_SUB, OP_MUL, OP_FMA, OP_DIV, OP_RCP, OP_SQRT };
-enum { R_FTZ = 1, R_SAT = 2 };
+enum { R_FTZ = 1, R_SAT = 2, R_BF16 = 4 };
 
 static int host_mode(int64_t mode) { return mode == 0 ? FE_TOWARDZERO : mode == 1 ? FE_DOWNWARD : FE_UPWARD; }
 
@@ -42,6 +42,24 @@ ROUNDED(rounded_f, float, 1, PRE_F, POST_F, fmaf, sqrtf)
 ROUNDED(rounded_2, float, 2, PRE_F, POST_F, fmaf, sqrtf)
 ROUNDED(rounded_d, double, 1, PLAIN, PLAIN, fma, sqrt)
 
+/* Mixed precision: a and, of fma, b are 16 bits wide (PTX ISA "Mixed Precision Floating Point Instructions"). */
+HANDLER(rounded_mixed) {
+  float *d = SLOT(float, 0);
+  const uint16_t *a = SLOT(uint16_t, 1), *b = in->imm2 == OP_FMA ? SLOT(uint16_t, 2) : a;
+  const float *c = SLOT(float, in->imm2 == OP_FMA ? 3 : 2);
+  bool bf = in->u & R_BF16;
+  int old = fegetround();
+  fesetround(host_mode(in->imm));
+  for (uint32_t m = w->mask; m; m &= m - 1) {
+    int i = __builtin_ctz(m);
+    volatile float x = bf ? bf2f(a[i]) : h2f(a[i]), y = bf ? bf2f(b[i]) : h2f(b[i]), z = c[i], r;
+    r = in->imm2 == OP_FMA ? fmaf(x, y, z) : in->imm2 == OP_SUB ? x - z : x + z;
+    d[i] = post(r, in->u);
+  }
+  fesetround(old);
+  return EV_NEXT;
+}
+
 emu_fn *LEVELLED(ws_emu_resolve_directed)(struct bind *b) {
   static const char *const ops[] = {"add", "sub", "mul", "fma", "div", "rcp", "sqrt"};
   const struct isa_use *u = b->u;
@@ -54,5 +72,9 @@ emu_fn *LEVELLED(ws_emu_resolve_directed)(struct bind *b) {
   b->in->imm = mode;
   b->in->imm2 = op;
   b->in->u = (uint8_t)((ws_emu_has(u, ".ftz") ? R_FTZ : 0) | (ws_emu_has(u, ".sat") ? R_SAT : 0));
+  if (u->ntypes == 2) {
+    b->in->u |= u->type[1] == T_BF16 ? R_BF16 : 0;
+    return rounded_mixed;
+  }
   return u->type[0] == T_F64 ? rounded_d : u->type[0] == T_F32X2 ? rounded_2 : rounded_f;
 }

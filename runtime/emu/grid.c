@@ -14,7 +14,8 @@ struct grid_run {
   struct grid g;
   pthread_mutex_t lock;
   struct cluster *first, **last; /* paused clusters, in order */
-  uint64_t next, active;     /* clusters not yet started; running now */
+  uint64_t ctas;             /* of the grid */
+  uint64_t next, active;     /* the next cluster to start; clusters running now */
   struct warp_stats total;
   double core_seconds;
   struct fault fault;        /* of the CTA with the lowest number */
@@ -33,11 +34,30 @@ static double thread_time(void) { /* what this thread spent on a processor, howe
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static void keep_fault(struct grid_run *r, const struct fault *f, uint64_t cta) {
+  if (!r->fault.code || cta < r->fault_cta) {
+    r->fault = *f;
+    r->fault_cta = cta;
+  }
+}
+
+bool ws_emu_late(const struct grid *g) { return g->deadline > 0 && now() > g->deadline; }
+
+/* The lock is held. Clusters that run see the deadline by themselves. */
+static void end_unstarted(struct grid_run *r) {
+  struct fault f = {.code = WS_CUDA_ERROR_LAUNCH_TIMEOUT};
+  if (r->fault.code) return;
+  snprintf(f.msg, sizeof f.msg, "kernel '%s': the watchdog ended the launch: %llu of %llu %s had not started", r->g.l->kernel->func->sym->name,
+           (unsigned long long)(r->g.clusters - r->next), (unsigned long long)r->g.clusters, r->g.clusters < r->ctas ? "clusters" : "CTAs");
+  keep_fault(r, &f, r->ctas);
+}
+
 /* A new cluster while there are any, else the one that was paused first. */
 static struct cluster *take(struct grid_run *r, struct fault *fault, uint64_t *number, bool *finished) {
   struct cluster *c = NULL;
   bool fresh = false;
   pthread_mutex_lock(&r->lock);
+  if (r->next < r->g.clusters && ws_emu_late(&r->g)) end_unstarted(r);
   *finished = r->fault.code || (!r->active && !r->first && r->next == r->g.clusters);
   if (!*finished && r->next < r->g.clusters) {
     fresh = true;
@@ -79,17 +99,10 @@ static void add_stats(struct warp_stats *to, const struct cta *c) {
   }
 }
 
-static void keep_fault(struct grid_run *r, const struct fault *f, uint64_t cta) {
-  if (!r->fault.code || cta < r->fault_cta) {
-    r->fault = *f;
-    r->fault_cta = cta;
-  }
-}
-
 static void put_back(struct grid_run *r, struct cluster *c, enum cluster_event ev) {
   pthread_mutex_lock(&r->lock);
   r->active--;
-  if (ev == CLUSTER_PAUSED && r->g.deadline > 0 && now() > r->g.deadline) {
+  if (ev != CLUSTER_FAULT && ws_emu_late(&r->g)) {
     ws_emu_deadlock(c, WS_CUDA_ERROR_LAUNCH_TIMEOUT, "the watchdog ended the launch");
     ev = CLUSTER_FAULT;
   }
@@ -138,7 +151,8 @@ int ws_emu_run_grid(const struct emu_launch *l, struct warp_stats *total, double
   struct grid_run *r = calloc(1, sizeof *r);
   if (!r) return WS_CUDA_ERROR_OUT_OF_MEMORY;
   r->g = (struct grid){.l = l, .id = ++launches, .run = r};
-  r->g.clusters = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2] / (l->cluster[0] * l->cluster[1] * l->cluster[2]);
+  r->ctas = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+  r->g.clusters = r->ctas / (l->cluster[0] * l->cluster[1] * l->cluster[2]);
   if (l->options.watchdog > 0) r->g.deadline = now() + l->options.watchdog;
   r->last = &r->first;
   pthread_mutex_init(&r->lock, NULL);

@@ -83,8 +83,16 @@ static int kind_of(const char *mod) {
 }
 
 /* The same with the modifiers in any order: a place takes the first one left that it offers. The assembler takes them so, and public
- * kernels write .cta_group and .multicast of bulk copies in three orders. What belongs to the mnemonic (the fixed words at its head)
- * keeps its order, and so do types and spaces. */
+ * kernels write .cta_group and .multicast of bulk copies in three orders. What belongs to the mnemonic keeps its order, and so
+ * do types and spaces. */
+static bool of_mnemonic(const struct isa_row *row, const char *word, size_t n) { /* .async .bulk .tensor, .arrive .expect_tx .. */
+  static const char *const mnemonics[] = {"cp", "mbarrier", "tcgen05", "barrier", "wgmma", "clusterlaunchcontrol"}, *const words[] = {".async", ".bulk"};
+  bool several = false;
+  for (size_t i = 0; i < sizeof mnemonics / sizeof *mnemonics; i++) several = several || !strcmp(row->mnemonic, mnemonics[i]);
+  for (size_t i = 0; i < sizeof words / sizeof *words && !several; i++)
+    if (strlen(words[i]) == n && !memcmp(words[i], word, n)) return true;
+  return several && !memchr(word, '|', n) && !memchr(word, ':', n) && (word[1] < '0' || word[1] > '9') && strncmp(word, ".sync", 5);
+}
 static bool match_any_order(const struct isa_row *row, const char *mods, struct isa_use *u) {
   const char *m[ISA_MAX_MODS], *p = row->modifiers;
   int n = 0, left, last[KINDS] = {-1, -1};
@@ -99,7 +107,7 @@ static bool match_any_order(const struct isa_row *row, const char *mods, struct 
     char kind = *p == '?' || *p == '~' ? *p++ : 0;
     size_t place = strcspn(p, " ");
     int i = 0, found = -1;
-    head = head && !kind && !memchr(p, '|', place) && strncmp(p, ".sync", 5);
+    head = head && !kind && of_mnemonic(row, p, place);
     for (; i < (head ? u->nmods + 1 : n) && i < n && found < 0; i++) {
       size_t size = 1 + strcspn(m[i] + 1, ".");
       if (!taken[i] && size < sizeof u->mods[0] && offers(p, m[i], size)) found = i;
@@ -117,7 +125,7 @@ static bool match_any_order(const struct isa_row *row, const char *mods, struct 
 }
 
 /* Where no two places of a row offer the same modifier: not .row and .col of products. */
-static bool any_order(const struct isa_row *row) { return strcmp(row->mnemonic, "mma") && row->family != FAM_WGMMA; }
+static bool any_order(const struct isa_row *row) { return strcmp(row->mnemonic, "mma"); }
 
 bool ws_emu_isa_match(const char *name, struct isa_use *u, char *why, size_t n) {
   size_t len = strcspn(name, ".");

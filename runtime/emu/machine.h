@@ -205,12 +205,13 @@ struct emu_launch {
 struct grid {
   const struct emu_launch *l;
   uint64_t id, clusters;
-  double deadline;
+  double deadline; /* on the clock of ws_emu_late; 0 = none */
   struct grid_run *run;
 };
 
 /* Takes a cluster of the grid that has not started, so that it never will; false: there is none. */
 bool ws_emu_grid_cancel(struct grid *g, uint64_t *number);
+bool ws_emu_late(const struct grid *g); /* the watchdog's time is over */
 /* Runs a grid to its end or first fault. Adds to *total, and the seconds that workers spent to *core_seconds. */
 int ws_emu_run_grid(const struct emu_launch *l, struct warp_stats *total, double *core_seconds, struct fault *fault);
 

@@ -85,7 +85,7 @@ struct ptx_init_ref { /* an initialiser that holds an address */
   uint64_t offset;
   struct ptx_sym *of;
   int64_t addend;
-  uint8_t bytes;
+  uint8_t bytes, shift; /* shift: of a byte taken by a mask, 0xff00(x) and the like */
   bool generic;
 };
 struct ptx_sym {

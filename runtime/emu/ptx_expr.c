@@ -203,7 +203,7 @@ static void name_operand(struct parser *ps, struct ptx_operand *o) {
     return;
   }
   y = ws_emu_lookup(ps, t.s, t.n);
-  if (!y && *t.s == '%') {
+  if (!y && *t.s == '%' && !ps->in_branch) {
     ws_emu_mnemonic(ps);
     t = ps->t;
     int sr = special_register(&t);

@@ -183,7 +183,7 @@ void ws_emu_next(struct parser *ps) {
     while (is_follow(peek(ps, 0)) || (peek(ps, 0) == ':' && peek(ps, 1) == ':' && is_alpha(peek(ps, 2))))
       ps->p += *ps->p == ':' ? 2 : 1;
     t->kind = TK_DIRECTIVE;
-  } else if (is_digit(c)) {
+  } else if (is_digit(c) || (c == '.' && is_digit(c1))) {
     number(ps, t);
   } else if (c == '"') {
     string(ps, t);

@@ -32,6 +32,7 @@ struct parser {
   uint32_t depth;           /* open braces; 0 = module scope */
   int nesting;              /* of expressions and operands, bounded */
   bool in_call;             /* parentheses are argument lists, not expressions */
+  bool in_branch;           /* an unknown name is a label, also when it begins with % */
   struct ptx_func *func;    /* the function whose body is being read */
   struct ptx_reg *regs;     /* its registers, by dense number */
   struct ptx_sym **reg_index; /* hash of (symbol, number) -> dense number */

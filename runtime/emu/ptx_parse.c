@@ -32,14 +32,26 @@ static uint32_t alignment(struct parser *ps) {
 }
 
 static void store(struct ptx_sym *y, uint64_t at, uint64_t bits, uint32_t bytes) {
-  if (at + bytes <= y->size) memcpy(y->init + at, &bits, bytes);
+  if (at + bytes <= y->size) memcpy(y->init + at, &bits, bytes < sizeof bits ? bytes : sizeof bits); /* the upper half of .b128 stays 0 */
+}
+
+/* One byte of an address: 0xff(x), 0xff00(x) .. (PTX ISA "Initializers"). */
+static bool mask(struct parser *ps, uint8_t *shift) {
+  struct token t = ps->t;
+  if (t.kind != TK_INT || ps->p >= ps->end || *ps->p != '(') return false;
+  while (*shift < 64 && t.value != (uint64_t)0xff << *shift) *shift = (uint8_t)(*shift + 8);
+  if (*shift == 64) ws_emu_parse_error(ps, t.line, t.col, "a mask takes one byte of an address");
+  ws_emu_next(ps);
+  ws_emu_next(ps);
+  return true;
 }
 
 static void init_value(struct parser *ps, struct ptx_sym *y, uint64_t at, uint32_t bytes, size_t *cap) {
   struct token t = ps->t;
   if (at + bytes > y->size) ws_emu_parse_error(ps, t.line, t.col, "more initialisers than '%s' has elements", y->name);
   struct ptx_operand o;
-  bool generic = ws_emu_accept(ps, "generic");
+  uint8_t shift = 0;
+  bool masked = bytes == 1 && mask(ps, &shift), generic = ws_emu_accept(ps, "generic");
   if (generic) ws_emu_expect(ps, "(");
   ws_emu_operand(ps, &o);
   if (generic) {
@@ -47,12 +59,17 @@ static void init_value(struct parser *ps, struct ptx_sym *y, uint64_t at, uint32
     if (ws_emu_accept(ps, "+")) o.imm += ws_emu_const_expr(ps).bits;
   }
   if (o.kind == OPD_SYM && o.sym && (o.sym->kind == SYM_VAR || o.sym->kind == SYM_FUNC)) {
+    if (masked) ws_emu_expect(ps, ")");
     struct ptx_init_ref *r = WS_EMU_PUSH(&ps->m->pool, y->refs, y->nrefs, *cap);
-    *r = (struct ptx_init_ref){.offset = at, .of = o.sym, .addend = (int64_t)o.imm, .bytes = (uint8_t)bytes, .generic = generic};
+    *r = (struct ptx_init_ref){.offset = at, .of = o.sym, .addend = (int64_t)o.imm, .bytes = (uint8_t)bytes, .shift = shift, .generic = generic};
     return;
   }
+  if (masked) ws_emu_parse_error(ps, t.line, t.col, "a mask needs an address");
   double d;
   float f;
+  bool floating = o.kind == OPD_F32 || o.kind == OPD_F64;
+  char cls = ws_emu_types[y->type].cls;
+  if ((cls == 'f' && o.kind == OPD_INT) || ((cls == 'u' || cls == 's') && floating)) ws_emu_parse_error(ps, t.line, t.col, "this value is not of type %s", ws_emu_types[y->type].text);
   if (o.kind == OPD_INT) store(y, at, o.imm, bytes);
   else if (o.kind == OPD_F32) store(y, at, o.imm, bytes);
   else if (o.kind == OPD_F64 && bytes == 4) {
@@ -257,6 +274,7 @@ static void lay_out_params(struct ptx_func *f) {
   f->param_bytes = at;
 }
 
+enum { MOST_PARAMETERS = 32764 }; /* PTX ISA "Kernel Function Parameters" */
 static void function(struct parser *ps, bool is_entry, bool is_extern, bool visible) {
   struct ptx_func *f = WS_EMU_NEW(&ps->m->pool, struct ptx_func);
   f->is_entry = is_entry;
@@ -284,6 +302,8 @@ static void function(struct parser *ps, bool is_entry, bool is_extern, bool visi
   }
   f->sym = y;
   lay_out_params(f);
+  if (is_entry && f->param_bytes > MOST_PARAMETERS)
+    ws_emu_parse_error(ps, name.line, name.col, "the parameters of '%.*s' take %llu bytes: more than %d", (int)name.n, name.s, (unsigned long long)f->param_bytes, MOST_PARAMETERS);
   if (ws_emu_is(ps, "{")) {
     if (is_extern) ws_emu_parse_error(ps, name.line, name.col, "an .extern function has no body");
     f->has_body = true;

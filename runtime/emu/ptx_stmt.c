@@ -6,6 +6,7 @@ enum { MAX_REG_RANGE = 1 << 24, MAX_STATEMENTS = 1 << 23 };
 
 static void reg_declaration(struct parser *ps) {
   ws_emu_next(ps);
+  if (ws_emu_accept(ps, ".align")) ws_emu_const_u32(ps, "an alignment", 1 << 20);
   uint8_t lanes = ws_emu_is(ps, ".v2") ? 2 : ws_emu_is(ps, ".v4") ? 4 : 0;
   if (lanes) ws_emu_next(ps);
   enum ptx_type type = ws_emu_type_of(&ps->t);
@@ -113,6 +114,13 @@ static void instruction(struct parser *ps) {
   bool guarded = ws_emu_accept(ps, "@");
   if (guarded) guard(ps, &in);
   struct token name = ps->t;
+  if (name.kind == TK_IDENT && *name.s == '%' && !guarded) { /* only a label may begin so */
+    ws_emu_next(ps);
+    if (ws_emu_accept(ps, ":")) {
+      label(ps, &name);
+      return;
+    }
+  }
   if (name.kind != TK_IDENT || *name.s == '%')
     ws_emu_parse_error(ps, name.line, name.col, "expected an instruction, found '%.*s'", (int)(name.n > 40 ? 40 : name.n), name.s);
   ws_emu_mnemonic(ps);
@@ -128,8 +136,9 @@ static void instruction(struct parser *ps) {
   in.name = ws_emu_strndup(&ps->m->pool, name.s, name.n);
   struct ptx_operand list = {0};
   ps->in_call = !strncmp(in.name, "call", 4);
+  ps->in_branch = !strncmp(in.name, "bra", 3);
   ws_emu_operands(ps, &list, ";");
-  ps->in_call = false;
+  ps->in_call = ps->in_branch = false;
   in.ops = list.sub;
   in.nops = (uint8_t)(list.nsub < 255 ? list.nsub : 255);
   if (ps->func->ninsts == MAX_STATEMENTS) ws_emu_parse_error(ps, in.line, in.col, "the function is too long");

@@ -30,13 +30,14 @@ static size_t string_at(struct who who, uint64_t a, char *out, size_t n) {
 }
 
 /* ---- printf ---- */
-struct print { char text[TEXT], string[TEXT]; size_t at; uint64_t args; };
+struct print { char text[TEXT], string[TEXT]; size_t at; uint64_t args; int32_t parsed; };
 
 static uint64_t argument(struct who who, struct print *p, uint32_t bytes) {
   uint64_t v = 0;
   p->args = (p->args + bytes - 1) & ~(uint64_t)(bytes - 1);
   if (!fetch(who, p->args, &v, bytes)) v = 0;
   p->args += bytes;
+  p->parsed++;
   return v;
 }
 
@@ -93,13 +94,14 @@ static const char *conversion(struct who who, struct print *p, const char *f) {
 int32_t ws_emu_vprintf(struct who who, uint64_t format, uint64_t args) {
   struct print p = {.args = args};
   char f[TEXT];
+  if (!format) return -1;
   string_at(who, format, f, sizeof f);
   for (const char *c = f; *c && p.at + 1 < TEXT;) {
     if (*c == '%') c = conversion(who, &p, c + 1);
     else p.text[p.at++] = *c++;
   }
   fwrite(p.text, 1, p.at, stdout);
-  return (int32_t)p.at;
+  return p.parsed; /* CUDA's printf counts arguments, not characters (CUDA C++ Programming Guide, "Formatted Output") */
 }
 
 int ws_emu_assertfail(struct who who, uint64_t message, uint64_t file, uint32_t line) {

@@ -27,7 +27,8 @@ void wsemuResetStats(void);
 size_t wsemuLastMessage(char *out, size_t n);
 
 /* name "schedule": "early", "late" (the default) or "random:SEED" (when asynchronous operations complete); name "threads":
- * worker threads, "0" = one a core; name "watchdog": seconds that a launch may take, "0" (the default) = no limit;
+ * worker threads, "0" = one a core; name "watchdog": seconds that a launch may take, "0" (the default) = no limit; one
+ * that lasts longer, whether it hangs or is only slow, ends with CUDA_ERROR_LAUNCH_TIMEOUT;
  * name "uninitialised", for kernels not yet launched: "error" (the default: a kernel that reads a register which no path
  * has written is refused; where some path has not, wsemuWarnings says so), "strict" (both are refused) or "warn" (none); name "race": "on" (the
  * default: accesses that nothing orders, fences of the async proxy and of tensor memory that are missing are faults), "lenient" (takes what

@@ -32,7 +32,7 @@
  * What the tensors of problem attention.forward mean: o = softmax(scale * q k^T) v; query head h reads kv head h * kv_heads /
  * heads; causal (a parameter of the spec, see the manifest's `set` lines): query i of m sees key j of n where j <= i + n - m;
  * lse, the natural logarithm of the sum of exponentials (the manifest's lse_base), is -inf, and o is 0, for a query without
- * keys; scale is the scalar of that name, by default 1 / sqrt(head dim). A spec's own mathematics stands in the lines
+ * keys; scale is the scalar of that name, more than 0, by default 1 / sqrt(head dim). A spec's own mathematics stands in the lines
  * `set: reference_...` of the manifest.
  *
  * Every fallible call returns WS_OK (0) or says in err.message what is wrong, what was found, what is expected and what
@@ -169,8 +169,8 @@ struct ws_device; /* a device with its primary context retained; closed when the
 
 struct ws_device_options {   /* 0, NULL = default */
   const char *driver_path;   /* the CUDA driver; default: "libcuda.so.1" as the dynamic loader finds it */
-  const char *emulator_path; /* default: $WARPSCORE_EMU, else libwarpscore-emu.so beside this library or program,
-                                else as the dynamic loader finds it */
+  const char *emulator_path; /* default: $WARPSCORE_EMU, else libwarpscore-emu.so beside this library or program, else in
+                                the library folder of a program's own installation, else as the dynamic loader finds it */
   void *context;             /* the CUcontext (of driver_path's driver) that kernels and memory shall live in; the caller keeps
                                 it alive. Default: the device's primary context, which the CUDA runtime, PyTorch, JAX and
                                 CuPy use, too */

@@ -317,6 +317,8 @@ static enum ws_status take_scalars(struct arguments *a, const struct ws_launch *
     if (given[k]) return BAD(a, "scalar %s is given twice", m->scalars[k].name);
     given[k] = true;
     if (!isfinite(s->value)) return BAD(a, "scalar %s: %g found, expected a finite number", s->name, s->value);
+    /* Row maxima are taken before the scale, so it must not turn the order of the scores round. */
+    if (!((float)s->value > 0) && !strcmp(s->name, "scale")) return BAD(a, "scalar scale: %g found, expected more than 0", s->value);
     a->scalars[k] = s->value;
   }
   return WS_OK;

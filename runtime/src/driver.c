@@ -107,12 +107,10 @@ bool ws_rt_emulator_path(const struct ws_device_options *options, int index, cha
     snprintf(out, size, "%s", named);
     return index == 0;
   }
-  char folder[PATH_MAX];
-  switch (index) {
-  case 0:
-    if (!own_folder(folder, sizeof folder)) folder[0] = 0;
-    return snprintf(out, size, "%s" EMULATOR, folder) < (int)size;
-  case 1: snprintf(out, size, EMULATOR); return true;
-  default: return false;
-  }
+  /* beside the library, or the program that it is linked into; where an installation has its libraries; as the loader finds it */
+  static const char *const places[] = {"", WS_RT_LIBRARIES "/", NULL};
+  char folder[PATH_MAX] = "";
+  if (index < 0 || (size_t)index >= sizeof places / sizeof *places) return false;
+  if (places[index] && !own_folder(folder, sizeof folder)) folder[0] = 0;
+  return snprintf(out, size, "%s%s" EMULATOR, folder, places[index] ? places[index] : "") < (int)size;
 }

@@ -39,8 +39,9 @@ static enum ws_status take_dims(struct ws_rt_reader *r, struct ws_rt_map *map) {
   if (t->rank > WS_RT_MAP_RANK)
     return ws_rt_bad_line(r, "map %s: tensor %s: rank %d found, expected at most %d: merge dims, or pass its address", map->name,
                           t->name, t->rank, WS_RT_MAP_RANK);
-  map->rank = t->rank;
+  map->rank = t->rank, map->sole = -1;
   for (int i = t->rank - 1; i >= 0; i--) {
+    map->inside[i] = 0, map->step[i] = 1;
     if (!ws_rt_take_char(&r->c, i == t->rank - 1 ? '[' : ','))
       return ws_rt_bad_line(r, "map %s: expected the %d dims of tensor %s in [ ]", map->name, t->rank, t->name);
     if (take_dim(r, map, taken, &map->dim[i])) return WS_ERR_MANIFEST;
@@ -89,11 +90,40 @@ static enum ws_status take_choice(struct ws_rt_reader *r, const struct ws_rt_map
                         (long long)bytes[1], (long long)bytes[2], (long long)bytes[3]);
 }
 
-/* swizzle BYTES [l2 BYTES] */
+/* groups 8: every 8 rows of the box lie together with all of their columns, in panels as wide as the swizzle. Its rows and columns are
+ * two dims each then, and of the tensor's others the outermost has no place left:
+ * {columns of a panel, 8 rows, panels, another dim, groups of 8 rows}. */
+static enum ws_status split(struct ws_rt_reader *r, struct ws_rt_map *map, uint32_t panel) {
+  enum { GROUP = 8 };
+  const struct ws_tensor_info *t = &r->m->tensors[map->tensor];
+  int64_t n = 0;
+  int row = 0, others = 0, other = 0, last = map->dim[0];
+  if (!ws_rt_take_integer(&r->c, &n) || n != GROUP) return ws_rt_bad_line(r, "map %s: groups: expected 8, the rows of a swizzle's pattern", map->name);
+  for (int i = map->rank - 1; i > 0; i--) {
+    if (map->box[i] > 1 && row) return ws_rt_bad_line(r, "map %s: groups: the box has more than one dim of rows", map->name);
+    if (map->box[i] > 1) row = i;
+    else if (others++) other = i;                         /* of two the inner one stays */
+    else map->sole = map->dim[i], other = i;
+  }
+  if (others < 2) map->sole = -1;
+  if (!row || map->box[row] % GROUP) return ws_rt_bad_line(r, "map %s: groups: the box must have a multiple of 8 rows", map->name);
+  if (others < 1 || others > 2) return ws_rt_bad_line(r, "map %s: groups: expected a tensor of rank 3 or 4, found %d", map->name, map->rank);
+  if (t->dims[last].name || t->dims[last].extent != map->box[0] || !panel || map->box[0] % panel)
+    return ws_rt_bad_line(r, "map %s: groups: the box must have all columns of tensor %s, a multiple of the swizzle", map->name, t->name);
+  const int dims[WS_RT_MAP_RANK] = {last, map->dim[row], last, map->dim[other], map->dim[row]};
+  const uint32_t box[WS_RT_MAP_RANK] = {panel, GROUP, map->box[0] / panel, 1, map->box[row] / GROUP};
+  const uint32_t inside[WS_RT_MAP_RANK] = {panel, GROUP}, step[WS_RT_MAP_RANK] = {1, 1, panel, 1, GROUP};
+  map->rank = WS_RT_MAP_RANK;
+  for (int i = 0; i < WS_RT_MAP_RANK; i++) map->dim[i] = dims[i], map->box[i] = box[i], map->inside[i] = inside[i], map->step[i] = step[i];
+  return WS_OK;
+}
+
+/* swizzle BYTES [groups 8] [l2 BYTES] */
 static enum ws_status take_modes(struct ws_rt_reader *r, struct ws_rt_map *map) {
   static const int64_t swizzles[4] = {0, 32, 64, 128}, promotions[4] = {0, 64, 128, 256};
   if (!take_key(r, "swizzle")) return ws_rt_bad_line(r, "map %s: expected 'swizzle BYTES' behind the box", map->name);
   if (take_choice(r, map, "swizzle", swizzles, &map->swizzle)) return WS_ERR_MANIFEST;
+  if (take_key(r, "groups") && split(r, map, (uint32_t)((uint64_t)swizzles[map->swizzle] / element_bytes(r, map)))) return WS_ERR_MANIFEST;
   uint64_t inner = map->box[0] * element_bytes(r, map);
   if (map->swizzle && inner > (uint64_t)swizzles[map->swizzle])
     return ws_rt_bad_line(r, "map %s: the box is %llu bytes wide, expected at most the swizzle's %lld: take several boxes", map->name,
@@ -113,7 +143,7 @@ static unsigned int driver_type(enum ws_dtype type) {
   }
 }
 
-/* NAME TENSOR [DIM, ...] box [N, ...] swizzle BYTES [l2 BYTES] */
+/* NAME TENSOR [DIM, ...] box [N, ...] swizzle BYTES [groups 8] [l2 BYTES] */
 enum ws_status ws_rt_map_value(struct ws_rt_reader *r) {
   struct ws_manifest *m = r->m;
   const char *s;
@@ -154,7 +184,9 @@ enum ws_status ws_rt_check_maps(struct ws_rt_reader *r) {
     struct ws_tensor_info *t = &m->tensors[map->tensor];
     if (!r->map_passed[i]) return ws_rt_bad_line(r, "map %s has no 'param: map %s'", map->name, map->name);
     reached[map->tensor] = true;
-    for (int d = 1; d < map->rank && !r->data_seen[map->tensor]; d++) t->strided[map->dim[d]] = 1;
+    for (int d = 1; d < map->rank && !r->data_seen[map->tensor]; d++)
+      if (map->dim[d] != map->dim[0]) t->strided[map->dim[d]] = 1;
+    if (map->sole >= 0 && !r->data_seen[map->tensor]) t->strided[map->sole] = 1;
   }
   for (size_t t = 0; t < m->ntensors; t++) r->data_seen[t] |= reached[t];
   return WS_OK;

@@ -132,7 +132,7 @@ static enum ws_status registers_value(struct ws_rt_reader *r) { return bounded(r
 
 /* A feature that a loader has to have to launch this kernel at all. */
 static enum ws_status require_value(struct ws_rt_reader *r) {
-  static const char *const known[] = {"map", "cluster", "persistent", "ratio"}; /* the keys that version 1 began without */
+  static const char *const known[] = {"map", "cluster", "persistent", "ratio", "groups"}; /* the keys that version 1 began without */
   const char *s = "";
   if (name_value(r, &s)) return WS_ERR_MANIFEST;
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)

@@ -45,19 +45,35 @@ static enum ws_status take_stride(const struct ws_manifest *m, const struct ws_r
   return WS_OK;
 }
 
+/* Of a map with split dims. Rows of a group that is not whole would be those of nobody, or of the next head. */
+static enum ws_status whole_groups(const struct ws_manifest *m, const struct ws_rt_map *map, const struct ws_tensor *t, struct ws_error_info *err) {
+  const struct ws_tensor_info *info = &m->tensors[map->tensor];
+  char word[128];
+  for (int i = 0; i < map->rank; i++)
+    if (t->shape[map->dim[i]] % map->step[i])
+      return BAD("tensor %s: %s: extent %lld found, expected a multiple of %u for the tensor map %s, which takes so many together",
+                 info->name, ws_rt_dim_word(info, map->dim[i], word, sizeof word), (long long)t->shape[map->dim[i]], map->step[i], map->name);
+  if (map->sole >= 0 && t->shape[map->sole] != 1)
+    return BAD("tensor %s: %s: extent %lld found, expected 1 for the tensor map %s, whose five dims leave none for it: launch once for each",
+               info->name, ws_rt_dim_word(info, map->sole, word, sizeof word), (long long)t->shape[map->sole], map->name);
+  return WS_OK;
+}
+
 enum ws_status ws_rt_tiles(const struct ws_manifest *m, size_t index, const struct ws_tensor *t, const int64_t *stride,
                            struct ws_rt_tiles *out, struct ws_error_info *err) {
   const struct ws_rt_map *map = &m->maps[index];
   for (int i = 0; i < map->rank; i++)
     if (!t->shape[map->dim[i]]) return harmless(map, t, out), WS_OK;
+  if (map->sole >= 0 && !t->shape[map->sole]) return harmless(map, t, out), WS_OK;
+  if (whole_groups(m, map, t, err)) return WS_ERR_ARGUMENT;
   out->address = t->data;
   for (int i = 0; i < map->rank; i++) {
-    int64_t extent = t->shape[map->dim[i]];
+    int64_t extent = map->inside[i] ? map->inside[i] : t->shape[map->dim[i]] / map->step[i];
     if (take_extent(m, map, i, extent, out, err)) return WS_ERR_ARGUMENT;
     if (!i) continue; /* one element: the manifest has the tensor's last dim here */
     if (extent == 1)  /* never stepped over */
       out->strides[i - 1] = WS_RT_MAP_ALIGN;
-    else if (take_stride(m, map, i, stride[map->dim[i]], out, err))
+    else if (take_stride(m, map, i, stride[map->dim[i]] * map->step[i], out, err))
       return WS_ERR_ARGUMENT;
   }
   return WS_OK;

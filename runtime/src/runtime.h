@@ -73,6 +73,9 @@ struct ws_rt_map { /* a window into a tensor, innermost dim first as the driver 
   size_t tensor;
   int rank, dim[WS_RT_MAP_RANK]; /* of the tensor */
   uint32_t box[WS_RT_MAP_RANK];
+  uint32_t inside[WS_RT_MAP_RANK], step[WS_RT_MAP_RANK]; /* of a dim that is split in two: the extent of its inner part, 0 elsewhere;
+                                                            how much of it the outer part steps over, 1 elsewhere */
+  int sole;                                              /* a dim that has no place in the map, so that it has to be 1; -1 = none */
   unsigned int type, swizzle, l2; /* the driver's constants */
 };
 

@@ -19,11 +19,20 @@ for command in check gen run bench probe; do
   expect 0 "usage: warpscore $command" "$tool" $command --help
   expect 2 "see \`warpscore $command --help\`" "$tool" $command
   expect 2 "see \`warpscore $command --help\`" "$tool" $command --no-such-option x
+  expect 2 "warpscore: error: unknown option '--tagret': did you mean '--target'?; see \`warpscore $command --help\`" "$tool" $command --tagret=sm_80 x
+  expect 2 "warpscore: error: unknown option '-x'; see" "$tool" $command -x "$spec"
+  expect 2 "warpscore: error: option '--target' needs a value; see" "$tool" $command "$spec" --target
+  expect 2 "warpscore: error: option '--strict' takes no value; see" "$tool" $command "$spec" --strict=3
   expect 2 "see \`warpscore $command --help\`" "$tool" $command one two
   expect 2 'expected NAME=VALUE' "$tool" $command -D dtype "$spec"
   expect 2 'expected NAME=VALUE' "$tool" $command -D =f16 "$spec"
   expect 2 'expected text or json' "$tool" $command --format xml "$spec"
   expect 2 'No such file or directory' "$tool" $command /nowhere/x.yaml
+  expect 2 "$spec: error: -D head_dim=abc: the value of \`head_dim\` is a number or a parameter, found \`abc\`" "$tool" $command -D head_dim=abc "$spec"
+  that 'grep -q "note: .head_dim. is declared here" "$work/out"' 'where the parameter is declared'
+  expect 2 'error: -D head_dim=1: `1` is not one of the choices of parameter `head_dim`: 8, 16' "$tool" $command -D head_dim=1 "$spec"
+  expect 2 'error: --target sm_91: the spec has sm_80' "$tool" $command --target sm_91 "$spec"
+  expect 2 'holds no template file' "$tool" $command --templates /nowhere "$spec"
 done
 
 # ---- check ----
@@ -37,6 +46,15 @@ expect 0 '"results": []' "$tool" check --format sarif "$spec"
 expect 2 'expected text or json' "$tool" gen --format sarif "$spec"
 expect 1 'error:' "$tool" check /dev/null
 expect 1 '<stdin>:' "$tool" check -
+sed 's/^schedule: .*/schedule: other/' "$spec" >"$work/other.yaml" && { cat "$spec" && echo --- && cat "$work/other.yaml"; } >"$work/two.yaml"
+expect 0 'other:' "$tool" check "$work/two.yaml"
+for command in check gen; do
+  expect 2 "two.yaml: no document has the name 'zz'" "$tool" $command "$work/two.yaml" --kernel zz
+done
+expect 0 'verdict: clean' "$tool" check "$work/two.yaml" --kernel other
+that '[ "$(grep -c "^verdict: " "$work/out")" -eq 1 ]' 'check --kernel looks at one'
+expect 0 '"name": "other"' "$tool" check "$work/two.yaml" --kernel other --format json
+that '[ "$(grep -c "\"verdict\": " "$work/out")" -eq 1 ]' 'in JSON, too'
 
 # ---- gen ----
 expect 0 '' "$tool" gen "$spec" -o "$work/k.ptx"
@@ -48,20 +66,23 @@ that '[ ! -s "$work/err" ]' 'a good spec says nothing'
 that '[ "$(grep -c "^// param" "$work/k3.ptx")" = "$(grep -c "^// param" "$work/k.ptx")" ]' 'gen reads standard input'
 expect 0 '' "$tool" gen -D causal=true -D head_dim=64 "$spec" -o "$work/causal.ptx"
 that 'grep -qx "// set: causal true" "$work/causal.ptx"' '-D reaches the manifest'
-expect 1 'error' "$tool" gen -D head_dim=12 "$spec" -o "$work/none.ptx"
-expect 1 'error' "$tool" gen -D no_such=1 "$spec" -o "$work/none.ptx"
-expect 1 '[' "$tool" gen --format json -D no_such=1 "$spec" -o "$work/none.ptx"
+expect 2 'error' "$tool" gen -D head_dim=12 "$spec" -o "$work/none.ptx"
+expect 2 'error' "$tool" gen -D no_such=1 "$spec" -o "$work/none.ptx"
+expect 2 '[' "$tool" gen --format json -D no_such=1 "$spec" -o "$work/none.ptx"
 that '[ ! -e "$work/none.ptx" ]' 'a rejected spec writes nothing'
 cp "$work/k.ptx" "$work/keep.ptx"
-expect 1 'error' "$tool" gen -D head_dim=12 "$spec" -o "$work/keep.ptx"
+expect 1 'error' "$tool" gen "$work/bad.yaml" -o "$work/keep.ptx"
 that 'cmp -s "$work/k.ptx" "$work/keep.ptx"' 'a rejected spec leaves the old file'
-expect 3 'cannot be written' "$tool" gen "$spec" -o "$work/no/such/folder/k.ptx"
-expect 3 'cannot be written' "$tool" gen "$spec" -o "$work"
+expect 2 'cannot be written' "$tool" gen "$spec" -o "$work/no/such/folder/k.ptx"
+expect 2 'cannot be written' "$tool" gen "$spec" -o "$work"
 expect 0 '' "$tool" gen "$spec" -o /dev/null
 if [ -w /dev/full ]; then
-  expect 3 'cannot be written' "$tool" gen "$spec" -o /dev/full
-  "$tool" gen "$spec" >/dev/full 2>"$work/err"
-  that '[ $? -eq 3 ]' 'a full standard output is exit code 3'
+  expect 2 'cannot be written' "$tool" gen "$spec" -o /dev/full
+  for words in "gen $spec" "check $spec" --help --version 'emu --coverage'; do
+    $tool $words >/dev/full 2>"$work/err"
+    that '[ $? -eq 2 ]' "a full standard output is exit code 2: $words"
+    that 'grep -q "the standard output cannot be written" "$work/err"' "and said: $words"
+  done
 fi
 that '[ -z "$(find "$work" -name "*.ptx.*")" ]' 'no temporary file stays behind'
 expect 0 'fa2_forward' "$tool" gen --dump schedule "$spec"
@@ -92,6 +113,9 @@ expect 2 "layout: 'shbd' found, expected bshd or bhsd" "$tool" run "$copy" --lay
 expect 2 "--pad: '-8' found" "$tool" run "$copy" --pad -8
 expect 2 "--sms: '1a' found" "$tool" run "$copy" --sms 1a
 expect 2 "--scale: 'big' found" "$tool" run "$copy" --scale big
+for scale in 0 -1 -0.0 nan; do
+  expect 2 "--scale: " "$tool" run "$copy" --scale $scale
+done
 expect 2 'cannot be opened' "$tool" run "$copy" --shapes /nowhere/shapes
 expect 2 'no shape in it' "$tool" run "$copy" --shapes /dev/null
 expect 2 'take one shape' "$tool" run "$copy" --shape sq=1 --shape sq=2 --o "$work/o.npy"
@@ -101,8 +125,8 @@ expect 1 "no manifest: the first line is '.version 7.0'" "$tool" run "$work/bare
 sed '/^\/\/ grid/d' "$copy" >"$work/damaged.ptx"
 expect 1 "the manifest ends without a 'grid' line" "$tool" run "$work/damaged.ptx"
 printf 'not numpy at all' >"$work/bad.npy"
-expect 1 'it is no .npy file' "$tool" run "$copy" --q "$work/bad.npy"
-expect 1 'cannot be opened' "$tool" run "$copy" --q /nowhere/q.npy
+expect 2 'it is no .npy file' "$tool" run "$copy" --q "$work/bad.npy"
+expect 2 'cannot be opened' "$tool" run "$copy" --q /nowhere/q.npy
 expect 2 "device 'tpu': expected cuda:N, emu or best" "$tool" run "$copy" --device tpu
 expect 4 'no emulator' env WARPSCORE_EMU=/nowhere/emu.so "$tool" run "$copy" --device emu
 expect 4 '' "$tool" run "$copy" --device cuda:77

@@ -78,15 +78,15 @@ expect 2 "$e --arg in:: a file is missing" k.ptx --arg in:
 expect 2 "$e --arg inout:x.npy=: a file is missing" k.ptx --arg inout:x.npy=
 expect 2 "$e nowhere.npy: cannot be opened: No such file or directory" k.ptx --arg in:nowhere.npy
 printf 'not numpy' >bad.npy
-expect 1 "$e bad.npy: it is no .npy file" k.ptx --arg in:bad.npy
+expect 2 "$e bad.npy: it is no .npy file" k.ptx --arg in:bad.npy
 head -c 500 x.npy >cut.npy
-expect 1 "$e cut.npy: 372 bytes of elements found, expected 4000 for its shape" k.ptx --arg in:cut.npy
+expect 2 "$e cut.npy: 372 bytes of elements found, expected 4000 for its shape" k.ptx --arg in:cut.npy
 head -c 60 x.npy >cut2.npy
-expect 1 "$e cut2.npy: it is cut short inside its header" k.ptx --arg in:cut2.npy
+expect 2 "$e cut2.npy: it is cut short inside its header" k.ptx --arg in:cut2.npy
 sed 's/<f4/>f4/' x.npy >big.npy
-expect 1 "$e big.npy: element type '>f4' found, expected one of |u1 |i1 <u2 <i2 <u4 <i4 <u8 <i8 <f2 <f4 <f8" k.ptx --arg in:big.npy
+expect 2 "$e big.npy: element type '>f4' found, expected one of |u1 |i1 <u2 <i2 <u4 <i4 <u8 <i8 <f2 <f4 <f8" k.ptx --arg in:big.npy
 sed 's/False/True /' x.npy >fortran.npy
-expect 1 "$e fortran.npy: it is in Fortran order: save a C-order copy (numpy.ascontiguousarray)" k.ptx --arg in:fortran.npy
+expect 2 "$e fortran.npy: it is in Fortran order: save a C-order copy (numpy.ascontiguousarray)" k.ptx --arg in:fortran.npy
 expect 2 "$e 1 arguments given, the kernel has 5 parameters" k.ptx --arg u32:1
 expect 2 "$e --arg u32:3: parameter 3 'a' of the kernel is .f32 (4 bytes)" k.ptx --arg in:x.npy --arg u64:0 --arg u32:3 --arg u32:0 --arg u64:0
 expect 2 "$e --arg f32:3: parameter 4 'n' of the kernel is .u32 (4 bytes)" k.ptx --arg in:x.npy --arg u64:0 --arg f32:3 --arg f32:3 --arg u64:0
@@ -100,7 +100,7 @@ expect 2 "$e --grid: '1,2,3,4' found, expected X, X,Y or X,Y,Z" k.ptx --grid 1,2
 expect 2 "$e --block: '0' found, expected a number from 1 to 2147483647" k.ptx --block 0
 expect 2 "$e --smem: '-1' found, expected a number from 0 to 2147483647" k.ptx --smem -1
 expect 2 "$e --smem 300000: more than the device's 232448 bytes of shared memory" k.ptx --smem 300000 --arg u64:0 --arg u64:0 --arg f32:0 --arg u32:0 --arg u64:0
-expect 1 "$e k.ptx: kernel 'scale': the launch shape (1,1,1) x (2000,1,1) is out of range" k.ptx --block 2000 --arg u64:0 --arg u64:0 --arg f32:0 --arg u32:0 --arg u64:0
+expect 2 "$e k.ptx: kernel 'scale': the launch shape (1,1,1) x (2000,1,1) is out of range" k.ptx --block 2000 --arg u64:0 --arg u64:0 --arg f32:0 --arg u32:0 --arg u64:0
 expect 2 "$e --schedule: 'soon' is no value; see \`warpscore emu --help\`" k.ptx --schedule soon
 expect 2 "$e --schedule: 'random:' is no value; see \`warpscore emu --help\`" k.ptx --schedule random:
 expect 2 "$e --threads: 'x' is no value; see \`warpscore emu --help\`" k.ptx --threads x

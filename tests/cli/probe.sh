@@ -32,6 +32,8 @@ same fa3_m.txt "$fa3" --operand m
 same fa4_list.txt "$fa4"
 same fa4_kv96.txt "$fa4" -D head_dim=96 --buffer KV --stage 2 --rows 0..3
 same fa4_p.txt "$fa4" --buffer P --element 1 --rows 30..33 --cols 0..7
+same fa4_s.txt "$fa4" --buffer S --element 1 --rows 0..1 --cols 0..3
+same v47_rows8.txt "$specs/b300_v47.yaml" -D order=rows8 --buffer KV --rows 7..8 --cols 56..71
 same fa4_scale.txt "$fa4" --buffer Scale --rows 0..3
 same fa4_x.txt "$fa4" --operand softmax.x --rows 31..32
 same fa4_kv.json "$fa4" --buffer KV --rows 1 --cols 0..8 --format json
@@ -87,14 +89,17 @@ expect 2 'fa3_forward has no such buffer; it has Q, K, V, Os' $probe "$fa3" --bu
 expect 2 'there is no such register tile; there are' $probe "$fa3" --operand K
 expect 2 'ask for softmax.a or correction.a' $probe "$fa4" --operand a
 expect 2 '--rows 120..128: the tile has rows 0..127' $probe "$fa3" --buffer K --rows 120..128
-expect 2 '--cols 9..8: the tile has cols 0..127' $probe "$fa3" --buffer K --cols 9..8
+expect 2 "--cols: '9..8' found, expected A..B with A not above B" $probe "$fa3" --buffer K --cols 9..8
 expect 2 "--rows: '0-7' found" $probe "$fa3" --buffer K --rows 0-7
 expect 2 '--stage 2: K has 2 stages; they are counted from 0' $probe "$fa3" --buffer K --stage 2
 expect 2 '--element 1: K has 1 element' $probe "$fa3" --buffer K --element 1
 expect 2 'exclude each other' $probe "$fa3" --buffer K --operand S
 expect 2 '--check is for buffers' $probe "$fa3" --check --operand S
+expect 2 '--rows and --cols belong to the table of --buffer NAME or --operand TILE' $probe "$fa3" --rows 0..3
+expect 2 '--rows and --cols belong to the table' $probe "$fa3" --check --buffer K --cols 0..3
+expect 2 '--element and --stage belong to --buffer NAME' $probe "$fa3" --stage 1
 expect 2 '--device belongs to --check' $probe "$fa3" --buffer K --device emu
-expect 1 'is not one of the choices' $probe "$fa3" -D head_dim=12
+expect 2 'is not one of the choices' $probe "$fa3" -D head_dim=12
 
 # ---- the same asked of a device ----
 if [ -n "${WARPSCORE_EMU:-}" ]; then
@@ -106,17 +111,27 @@ if [ -n "${WARPSCORE_EMU:-}" ]; then
   expect 0 'by TMA; right operand of lines' $check "$fa3" --buffer V --stage 1 -D dtype=f16
   expect 0 'left operand of lines' $check "$fa4" --buffer Q --element 1 -D head_dim=96
   expect 0 'by threads' $check "$fa2" --buffer K -D head_dim=96
-  expect 2 'tensor memory has no swizzle' $check "$fa4" --buffer S
+  # tensor memory: written, read back, and multiplied from where the table says
+  expect 0 'elements by tcgen05.st; left operand of lines 84, 99, K-major; left operand of lines 86, 101, K-major' $check "$fa4" --buffer P --element 1
+  expect 0 'PASS  S: 128 x 128 elements by tcgen05.st' $check "$fa4" --buffer S
+  expect 0 'PASS  St: 128 x 2 elements by tcgen05.st' $check "$specs/fa4_forward_d256.yaml" --buffer St --stage 1
+  expect 0 'PASS  KV' $check "$specs/b300_v47.yaml" -D order=rows8 --buffer KV
   expect 4 'no emulator' env WARPSCORE_EMU=/nowhere/emu.so $check "$fa3"
   # a kernel that puts units elsewhere is found out
   mkdir -p "$work/templates/mma" && sed 's/^    xor.b32 {{unit}}, {{unit}}, {{row}};/    mov.u32 {{unit}}, {{unit}};/' "$(dirname "$0")/../../templates/mma/mma.ptx" >"$work/templates/mma/mma.ptx"
   expect 1 'differ; the first: shared memory, element (1, 0): expected element (1, 0), found number 136' $check "$fa2" --buffer K --templates "$work/templates"
   sed 's/^== swizzle unit row shift mask/== swizzle unit row shift/' "$(dirname "$0")/../../templates/mma/mma.ptx" >"$work/templates/mma/mma.ptx"
-  expect 1 'mma.ptx:' $check "$fa2" --buffer K --templates "$work/templates"
+  expect 2 'mma.ptx:' $check "$fa2" --buffer K --templates "$work/templates"
+  # all warps at the lanes of the first, and a product that starts a step late: the element is named
+  rm -rf "$work/templates" && mkdir -p "$work/templates/tcgen05"
+  sed 's/shl.b32 {{lanes}}, {{lanes}}, 21;/mov.u32 {{lanes}}, 0;/' "$(dirname "$0")/../../templates/tcgen05/tcgen05.ptx" >"$work/templates/tcgen05/tcgen05.ptx"
+  expect 1 'emu' $check "$fa4" --buffer S --templates "$work/templates"
+  sed 's/\[{{a}}+{{at}}\], {{b}}/[{{a}}+{{at}}+8], {{b}}/' "$(dirname "$0")/../../templates/tcgen05/tcgen05.ptx" >"$work/templates/tcgen05/tcgen05.ptx"
+  expect 1 'left operand of lines 84, 99, K-major (0, 0): expected element (0, 0), found number 16' $check "$fa4" --buffer P --templates "$work/templates"
   # a template of other arguments is an error: without the instruction the kernel would wait for ever
   rm -rf "$work/templates" && mkdir -p "$work/templates/tma"
   sed 's/^== mbarrier_expect bar at bytes/== mbarrier_expect bar at bytes more/' "$(dirname "$0")/../../templates/tma/mbarrier.ptx" >"$work/templates/tma/mbarrier.ptx"
-  expect 1 'template `mbarrier_expect` has 4 arguments and 0 lists, the generator gives 3 and 0' timeout 20 $check "$fa3" --templates "$work/templates"
+  expect 2 'template `mbarrier_expect` has 4 arguments and 0 lists, the generator gives 3 and 0' timeout 20 $check "$fa3" --templates "$work/templates"
 fi
 
 [ $failed -eq 0 ] && echo "all of probe is as expected"

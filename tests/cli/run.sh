@@ -33,12 +33,16 @@ that 'cmp -s "$work/o1.npy" "$work/o2.npy" && cmp -s "$work/l1.npy" "$work/l2.np
 that 'head -c 128 "$work/o1.npy" | grep -q "(2, 4, 37, 64,)"' 'O has the shape of Q'
 that 'head -c 128 "$work/l1.npy" | grep -q "(2, 4, 37,)"' 'LSE has the shape of Q without its columns'
 expect 0 'PASS' $run "$work/k64.ptx" --q "$work/q.npy" --shape hkv=4,sk=9
+expect 2 '--q: shape (2, 4, 37, 64) found, but --shape says sq=70' $run "$work/k64.ptx" --q "$work/q.npy" --shape sq=70
+expect 2 '--v: shape (2, 2, 50, 64) found, but --shape says hkv=4' $run "$work/k64.ptx" --v "$work/v.npy" --shape hkv=4
+expect 2 '--k: shape (2, 2, 50, 64) found, but --shape says b=1' $run "$work/k64.ptx" --k "$work/k.npy" --shape b=1
+expect 0 'b=2,hq=4,hkv=2,sq=37,sk=50' $run "$work/k64.ptx" $files --shape b=2,hq=4,hkv=2,sq=37,sk=50
 expect 2 'head dim 64 found, the kernel has 128' $run "$copy" --q "$work/q.npy"
 "$make" "$work/k3.npy" 3 2 50 64 2
 expect 2 'batch' $run "$work/k64.ptx" --q "$work/q.npy" --k "$work/k3.npy"
 expect 2 'batch, heads or lengths differ' $run "$work/k64.ptx" --k "$work/k.npy" --v "$work/k3.npy"
-expect 1 'must be a multiple of hkv' $run "$work/k64.ptx" --shape hq=5,hkv=2
-expect 3 'cannot be written' $run "$work/k64.ptx" --shape sq=3 --o "$work/no/folder/o.npy"
+expect 2 'must be a multiple of hkv' $run "$work/k64.ptx" --shape hq=5,hkv=2
+expect 2 'cannot be written' $run "$work/k64.ptx" --shape sq=3 --o "$work/no/folder/o.npy"
 
 # ---- NaN: from a visible key or query to its rows, and nowhere else. Query row 3 of head 1; key 20 of KV head 0 ----
 "$make" "$work/qn.npy" 2 4 37 64 1 $(( (1 * 37 + 3) * 64 + 9 )) nan
@@ -48,10 +52,11 @@ expect 0 'PASS' $run "$work/k64.ptx" --q "$work/q.npy" --k "$work/kn.npy" --v "$
 expect 0 'PASS' $run "$work/c64.ptx" --q "$work/qn.npy" --k "$work/kn.npy" --v "$work/v.npy" --layout bhsd
 
 # ---- strides that the kernel cannot take; sizes that no memory holds ----
-expect 1 'tensor q: dim 2 (queries): stride 140 elements = 280 bytes found' $run "$work/k64.ptx" --shape b=2,sq=9 --pad 4
-expect 1 'expected a multiple of 16 bytes' $run "$work/k64.ptx" --shape b=2,sq=9 --pad 4
-expect 3 'too large' $run "$work/k64.ptx" --shape b=2000000000,hq=2000000000,sq=2000000000
-expect 3 'out of memory' $run "$work/k64.ptx" --shape b=2000000,hq=2000000,sq=16
+expect 2 'tensor q: dim 2 (queries): stride 140 elements = 280 bytes found' $run "$work/k64.ptx" --shape b=2,sq=9 --pad 4
+expect 2 'expected a multiple of 16 bytes' $run "$work/k64.ptx" --shape b=2,sq=9 --pad 4
+expect 2 'too large' $run "$work/k64.ptx" --shape b=2000000000,hq=2000000000,sq=2000000000
+expect 4 'GB of host memory are needed for the tensors and the reference' $run "$work/k64.ptx" --shape b=2000000,hq=2000000,sq=16
+expect 4 'GB are free' $run "$work/k64.ptx" --shape sq=2000000000
 
 # ---- what else it prints ----
 expect 0 'million a second and core' $run "$work/k64.ptx" --shape sq=64 --stats
@@ -67,7 +72,7 @@ expect 0 'device    cuda:0: warpscore CPU emulator (the best of 1 GPU)' $gpu run
 expect 0 'TFLOP/s' $gpu bench "$work/k64.ptx" --shape sq=64 --shape sq=100,hq=4,hkv=1,pad=8 --repeat 3 --warmup 1
 that '[ "$(grep -c "^b=1,hq=" "$work/out")" -eq 2 ]' 'bench prints a line a shape'
 expect 0 '"ptx_fnv1a"' $gpu bench "$work/c64.ptx" --shape sq=64 --repeat 2 --warmup 0 --format json
-expect 1 'must be a multiple of hkv' $gpu bench "$work/k64.ptx" --shape hq=5,hkv=2
+expect 2 'must be a multiple of hkv' $gpu bench "$work/k64.ptx" --shape hq=5,hkv=2
 expect 4 'no such device' $gpu run "$work/k64.ptx" --device cuda:5
 expect 2 '--repeat' $gpu bench "$work/k64.ptx" --repeat 0
 
@@ -76,6 +81,7 @@ sed 's/^\( *\)mov.u32 %r0, %ctaid.x;/HANG: bra HANG;\n&/' "$copy" >"$work/hang.p
 that '! cmp -s "$copy" "$work/hang.ptx"' 'a loop was put in'
 expect 1 'emu: the kernel did not finish within 0.2 s' $run "$work/hang.ptx" --timeout 0.2
 expect 0 'PASS' $run "$work/k64.ptx" --shape sq=64 --timeout 100 --compare emu
+expect 1 'emu: the kernel did not finish within 0.02 s' $run "$work/k64.ptx" --shape sq=2000,sk=2000 --timeout 0.02 # slow is late, too
 expect 2 'expected seconds > 0' $run "$work/k64.ptx" --timeout 0
 
 # ---- completion orders ----
@@ -100,7 +106,7 @@ that 'grep -q "ldmatrix.*fa2_forward.yaml:[0-9]*): CTA .*, line [0-9]*: .cp.asyn
 for sms in 1 2; do
   expect 0 'PASS' $run -D head_dim=64 "$specs/fa3_forward.yaml" --shape sq=600,sms=$sms --schedule early,late,random:1
 done
-expect 1 'sm_count: 400 found, but the device has' $run "$work/overlap.ptx" --sms 400
+expect 2 'sm_count: 400 found, but the device has' $run "$work/overlap.ptx" --sms 400
 
 # ---- the watchdog: a wait that lasts too long says where ----
 expect 0 'PASS' $run -D head_dim=64 -D watchdog=100 "$specs/fa3_forward.yaml" --shape sq=300 --schedule early,late,random:1
@@ -108,8 +114,8 @@ that '! grep -q "watchdog" "$work/overlap.ptx"' 'without -D watchdog nothing of 
 expect 1 'error: watchdog: `compute[' $run -D head_dim=64 -D watchdog=1e-6 "$hopper" --schedule random:1
 that 'grep -q "has waited for 1e-06 s: .*fa3_overlap.yaml:[0-9]*: .wait [qkv]" "$work/out"' 'the statement that waits'
 that 'grep -q "^  parity [01] of the mbarrier at byte [0-9]* of shared memory ([qkv]: full, number [01]); work tile [0-9]*.*; CTA [0-9]*, thread [0-9]*$" "$work/out"' 'what for'
-expect 1 '-D watchdog=0: expected the seconds' $run -D watchdog=0 "$hopper"
-expect 1 '-D watchdog=1: it watches the waits at mbarriers' $run -D watchdog=1 "$spec"
+expect 2 '-D watchdog=0: expected the seconds' $run -D watchdog=0 "$hopper"
+expect 2 '-D watchdog=1: it watches the waits at mbarriers' $run -D watchdog=1 "$spec"
 # K is not released in the loop: the emulator sees by itself that nothing goes on.
 awk '/- release Kj/ && ++n == 2 { next } { print }' "$hopper" >"$work/forgets.yaml"
 for option in '-D watchdog=1' ''; do
@@ -129,13 +135,13 @@ packed=$specs/fa3_gqa_packed.yaml
 expect 0 'b=1,hq=8,hkv=1,sq=256,sk=256' $run -D head_dim=64 "$packed"
 expect 0 'b=1,hq=16,hkv=4,sq=9,sk=100' $run -D head_dim=64 -D group=4 "$packed" --shape hkv=4,sq=9,sk=100
 expect 0 'b=1,hq=12,hkv=3,sq=9,sk=9' $run -D head_dim=64 -D group=4 "$packed" --shape hq=12,sq=9
-expect 1 'hq (8) must be 4 times hkv (1): the kernel was generated for that' $run -D group=4 "$packed" --shape hq=8,hkv=1
-expect 1 'hq (6) must be 4 times hkv (1)' $run -D group=4 "$packed" --shape hq=6
+expect 2 'hq (8) must be 4 times hkv (1): the kernel was generated for that' $run -D group=4 "$packed" --shape hq=8,hkv=1
+expect 2 'hq (6) must be 4 times hkv (1)' $run -D group=4 "$packed" --shape hq=6
 expect 1 'does not hold whole queries of 3 heads: `group` must divide its rows' $run -D group=3 "$packed"
 expect 1 'a part by TMA that has not all 128 heads' $run -D group=128 -D groups=2 "$packed"
 "$tool" gen -D head_dim=64 "$packed" -o "$work/packed.ptx" || exit 99
 sed 's/^.. ratio: heads kv_heads 8/\/\/ ratio: heads kv_heads 4/' "$work/packed.ptx" >"$work/lies.ptx"
-expect 1 'heads (8, from tensor q) must be 4 times kv_heads (1, from tensor k)' $run "$work/lies.ptx"
+expect 2 'heads (8, from tensor q) must be 4 times kv_heads (1, from tensor k)' $run "$work/lies.ptx"
 # One query, 8 heads: an eighth of the CTAs and of the products.
 "$tool" run --device emu -D head_dim=64 "$packed" --shape b=2,hkv=2,sq=1,sk=512 --stats --format json >"$work/few.json"
 "$tool" run --device emu -D head_dim=64 -D block_n=128 "$specs/fa3_one_consumer.yaml" --shape b=2,hq=16,hkv=2,sq=1,sk=512 --stats --format json >"$work/many.json"
@@ -143,7 +149,7 @@ flops() { sed -n 's/.*"tensor_flops": \([0-9]*\).*/\1/p' "$1"; }
 that '[ $(($(flops "$work/few.json") * 8)) = "$(flops "$work/many.json")" ]' 'an eighth of the products'
 
 # ---- what a tensor map cannot say ----
-expect 1 'tensor q: dim 2 (queries): stride 134 elements = 268 bytes found, expected a multiple of 16 bytes: pad the dims inside it' $run "$work/overlap.ptx" --shape sq=100,pad=2
+expect 2 'tensor q: dim 2 (queries): stride 134 elements = 268 bytes found, expected a multiple of 16 bytes: pad the dims inside it' $run "$work/overlap.ptx" --shape sq=100,pad=2
 
 # ---- kernels that lie ----
 sed 's/ex2.approx.ftz.f32/neg.f32/; s/ex2.approx.f32/neg.f32/' "$work/k64.ptx" >"$work/wrong.ptx"

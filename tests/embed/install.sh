@@ -51,6 +51,13 @@ install)
   done
   ;;
 
+tool) # finds the emulator of its installation, also when that is moved
+  rm -rf "${work:?}/tool" "${work:?}/tool-moved"
+  for component in tool embed; do cmake --install "$build" --prefix "$work/tool" --component $component >"$work/tool.log"; done
+  mv "$work/tool" "$work/tool-moved"
+  env -u WARPSCORE_EMU -u LD_LIBRARY_PATH "$work/tool-moved/bin/warpscore" run "$work/kernel.ptx" --device emu --shape sq=20 | grep '^PASS$'
+  ;;
+
 library) # small, depends on libc alone, exports what the header declares and nothing else, each under the version
   need readelf nm
   library=$prefix/$(cd "$prefix" && ls -d lib*/libwarpscore.so lib*/*/libwarpscore.so 2>/dev/null | head -n 1)
@@ -67,7 +74,6 @@ library) # small, depends on libc alone, exports what the header declares and no
 shared | static)
   if [ "$case" = static ]; then set -- -DSTATIC=ON; else set --; fi
   example "$case" "-DCMAKE_PREFIX_PATH=$prefix" "$@"
-  [ "$case" = shared ] || export WARPSCORE_EMU="$(ls "$prefix"/lib*/libwarpscore-emu.so "$prefix"/lib*/*/libwarpscore-emu.so 2>/dev/null)"
   "$work/$case/build/embed" emu | tee "$work/$case.out"
   grep -q ': right$' "$work/$case.out" || die "no right result"
   if "$work/$case/build/embed" nonsense 2>"$work/$case.err"; then die "a device that is none was taken"; fi

@@ -235,9 +235,13 @@ const char *generate_run(const char *ptx, bool launch, bool *ran) {
     return *message ? NULL : "a refusal without a message";
   }
   if (launch && !cuModuleGetFunction(&f, m, "k")) {
-    static uint64_t small = 64;
-    void *args[16] = {&memory, &memory, map};
-    for (int i = 3; i < 16; i++) args[i] = &small;
+    enum { MOST_PARAMETERS = 4096, MOST_BYTES = 1 << 16 }; /* whatever the text declares */
+    static union { uint64_t value; _Alignas(128) uint8_t bytes[MOST_BYTES]; } pointer, number, tensor;
+    static void *args[MOST_PARAMETERS];
+    pointer.value = memory;
+    number.value = 64;
+    memcpy(tensor.bytes, map, sizeof map);
+    for (int i = 0; i < MOST_PARAMETERS; i++) args[i] = i < 2 ? &pointer : i == 2 ? (void *)&tensor : (void *)&number;
     ws_cu_result r = cuLaunchKernel(f, 2, 1, 1, 64, 1, 1, 0, NULL, args, NULL);
     *ran = !r;
     if (r) wsemuLastMessage(message, sizeof message);

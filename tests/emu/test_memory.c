@@ -189,6 +189,18 @@ static void test_watchdog(void **state) {
   assert_int_equal(wsemuSetOption("watchdog", "0.2"), 0);
   expect_fault("L: bra L;", WS_CUDA_ERROR_LAUNCH_TIMEOUT,
                "kernel 'k': the watchdog ended the launch in CTA (0,0,0)\n  warp 0 runs, line 13: 'bra L;'\n  warp 1 runs, line 13: 'bra L;'");
+  /* One CTA that would end by itself, before its turn is over. */
+  assert_int_equal(wsemuSetOption("watchdog", "0.002"), 0);
+  struct CUmod_st *m = emu_module(".version 8.3\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\n.reg .b32 n;\n.reg .pred p;\nmov.u32 n, 0;\n"
+                                  "L: add.u32 n, n, 1;\nsetp.lt.u32 p, n, 1000000;\n@p bra L;\nret;\n}\n");
+  assert_int_equal(emu_run(emu_function(m, "k"), 1, 32, 0, NULL, 0), WS_CUDA_ERROR_LAUNCH_TIMEOUT);
+  assert_non_null(strstr(emu_message(), "kernel 'k': the watchdog ended the launch in CTA (0,0,0)\n  warp 0 runs, line "));
+  CHECK(cuModuleUnload(m));
+  /* Many short ones. */
+  m = emu_module(".version 8.3\n.target sm_80\n.address_size 64\n.visible .entry none()\n{\nret;\n}\n");
+  assert_int_equal(emu_run(emu_function(m, "none"), 1 << 21, 32, 0, NULL, 0), WS_CUDA_ERROR_LAUNCH_TIMEOUT);
+  assert_non_null(strstr(emu_message(), "kernel 'none': the watchdog ended the launch"));
+  CHECK(cuModuleUnload(m));
   assert_int_equal(wsemuSetOption("watchdog", "0"), 0);
 }
 

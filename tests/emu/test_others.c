@@ -1,6 +1,8 @@
 /* What PTX of other hands has and nvcc does not write: vector registers, aliases, opaque variables, conversions that pack, comparisons whose
  * result is of another type, 128-bit and vector atomics. Each under the name of its PTX ISA section. */
 #include "isa_case.h"
+#include <fenv.h>
+#include <math.h>
 
 static int64_t clamp(uint64_t v, int64_t least, int64_t most) { int64_t s = (int32_t)v; return s < least ? least : s > most ? most : s; }
 static uint64_t packed(uint64_t a, uint64_t b, uint64_t c, int bits, bool is_signed) {
@@ -24,13 +26,30 @@ WANT(and_half, f_of_h(a) < f_of_h(b) && (c & 1) ? 0xffffffff : 0) WANT(and_bf16,
 WANT(and_bf16_of_float, as_f32(a) < as_f32(b) && (c & 1) ? 0x3f80 : 0) WANT(or_bf16_of_int, (uint32_t)a > (uint32_t)b || (c & 1) ? 0x3f80 : 0)
 WANT(and_bf16s, (bf16_to_float((uint16_t)a) < bf16_to_float((uint16_t)b) && (c & 1) ? 0x3f80 : 0) | (bf16_to_float((uint16_t)(a >> 16)) < bf16_to_float((uint16_t)(b >> 16)) && (c & 1) ? 0x3f800000 : 0))
 
+WANT(f64_b, of_f64((double)bf16_to_float((uint16_t)a)))
+static float rounded(int mode, int op, float x, float y, float z) { /* op: 0 x + z, 1 x - z, 2 x * y + z */
+  volatile float a = x, b = y, c = z, r;
+  fesetround(mode);
+  r = op == 2 ? fmaf(a, b, c) : op ? a - c : a + c;
+  fesetround(FE_TONEAREST);
+  return r;
+}
+static float to_unit(float x) { return x > 0 ? x < 1 ? x : 1 : 0; }
+WANT(add_rz, of_f32(to_unit(rounded(FE_TOWARDZERO, 0, bf16_to_float((uint16_t)a), 0, as_f32(b))))) WANT(sub_rp, of_f32(rounded(FE_UPWARD, 1, f_of_h(a), 0, as_f32(b))))
+WANT(fma_rm, of_f32(rounded(FE_DOWNWARD, 2, f_of_h(a), f_of_h(b), as_f32(c))))
+
 #define PACK "Data Movement and Conversion Instructions: cvt.pack"
 #define SET "Half Precision Comparison Instructions: set"
 #define B3 "b32 b32 b32"
+#define MIX "Mixed Precision Floating Point Instructions: "
+#define SM100 ".version 8.8\n.target sm_100\n"
 #define E(sec, text, types, fn) {sec, text, types, fn, EXACT, SM90}
 static const struct isa_case cases[] = {
     E(PACK, "cvt.pack.sat.u16.s32 %d, %a, %b;", B3, pack_u16), E(PACK, "cvt.pack.sat.s16.s32 %d, %a, %b;", B3, pack_s16), E(PACK, "cvt.pack.sat.u8.s32.b32 %d, %a, %b, %c;", "b32 b32 b32 b32", pack_u8),
     E(PACK, "cvt.pack.sat.s8.s32.b32 %d, %a, %b, %c;", "b32 b32 b32 b32", pack_s8), E(PACK, "cvt.pack.sat.u4.s32.b32 %d, %a, %b, %c;", "b32 b32 b32 b32", pack_u4), E(PACK, "cvt.pack.sat.s2.s32.b32 %d, %a, %b, %c;", "b32 b32 b32 b32", pack_s2),
+    {"Data Movement and Conversion Instructions: cvt", "cvt.f64.bf16.rp %d, %a;", "f64 bf16", f64_b, ANY_NAN, SM90},
+    {MIX "add", "add.rz.f32.bf16.sat %d, %a, %b;", "f32 bf16 f32", add_rz, EXACT, SM100}, {MIX "sub", "sub.rp.f32.f16 %d, %a, %b;", "f32 f16 f32", sub_rp, EXACT, SM100},
+    {MIX "fma", "fma.rm.f32.f16 %d, %a, %b, %c;", "f32 f16 f16 f32", fma_rm, EXACT, SM100},
     E("Integer Arithmetic Instructions: mad24", "mad24.hi.sat.s32 %d, %a, %b, %c;", "b32 b32 b32 b32", mad24_sat),
     E(SET, "set.lt.f16.s32 %d, %a, %b;", "b16 b32 b32", half_of_int), E(SET, "set.gtu.f16.f32 %d, %a, %b;", "b16 f32 f32", half_of_float), E(SET, "set.le.bf16.f64 %d, %a, %b;", "b16 f64 f64", bf16_of_double),
     E(SET, "set.eq.bf16.b16 %d, %a, %b;", "b16 b16 b16", bf16_of_short), E(SET, "set.lt.u32.f16x2 %d, %a, %b;", "b32 f16x2 f16x2", int_of_halves), E(SET, "set.ge.s32.bf16x2 %d, %a, %b;", "b32 bf16x2 bf16x2", int_of_bf16s),
@@ -78,6 +97,13 @@ static void test_alias(void **state) {
   run(KERNEL("7.8", "sm_80", ".visible .func (.reg .u32 r) other(.reg .u32 a);\n.visible .func (.reg .u32 r) one(.reg .u32 a) { add.u32 r, a, 1; ret; }\n.alias other, one;\n") "call (v), other, (n);\n" END);
   for (uint32_t k = 0; k < 64; k++) assert_int_equal(result[k], k + 1);
   expect_refusal(KERNEL("7.8", "sm_80", ".visible .func other();\n.visible .func one();\n.alias other, one;\n") "mov.u32 v, 0;\n" END, "'one' is no function with a body");
+}
+/* Registers and constants for variables of the callee, a result that nobody wants; labels that begin with %. */
+static void test_calls(void **state) {
+  (void)state;
+  run(KERNEL("7.8", "sm_80", ".func (.param .b32 r, .param .b16 s) f(.param .b32 a, .param .b64 b, .reg .b32 c) { .reg .b32 x, y; ld.param.b32 x, [a]; ld.param.b32 y, [b]; mad.lo.u32 x, x, y, c; st.param.b32 [r], x; cvt.u16.u32 y, 5; st.param.u16 [s], y; ret; }\n")
+      "bra %FIRST;\n%BACK: call (v, _), f, (v, 10, 3);\nbra %LAST;\n%FIRST: call (v, h), f, (n, 100, 7);\ncvt.u32.u16 t, h;\nadd.u32 v, v, t;\nbra %BACK;\n%LAST:\n" END);
+  for (uint32_t k = 0; k < 64; k++) assert_int_equal(result[k], (100 * k + 7 + 5) * 10 + 3);
 }
 /* A module may declare what no kernel here can use; one without a size it may not. */
 static void test_opaque(void **state) {
@@ -130,12 +156,38 @@ static void test_atom_vectors(void **state) { /* the least and the most of 64 nu
   assert_int_equal(given[17], 1017);
 }
 
+/* 32 bytes an access, in every way that may be asked for: copied through all of them by one thread, 256 bytes. */
+static void test_wide(void **state) {
+  (void)state;
+  run(KERNEL("8.8", "sm_100", "") ".reg .b32 a<8>;\n.reg .b64 b<4>;\nmov.u32 v, 7;\nsetp.ne.u32 p, n, 0;\n@p bra DONE;\nld.v8.b32 {a0, a1, a2, a3, a4, a5, a6, a7}, [i];\nst.v8.b32 [i+128], {a7, a6, a5, a4, a3, a2, a1, a0};\n"
+      "ld.volatile.global.v8.u32 {a0, a1, a2, a3, a4, a5, a6, a7}, [i+128];\nst.volatile.global.v8.u32 [i+128], {a7, a6, a5, a4, a3, a2, a1, a0};\n"
+      "ld.acquire.gpu.global.v8.b32 {a0, a1, a2, a3, a4, a5, a6, a7}, [i+128];\nst.release.gpu.global.v8.b32 [i+128], {a7, a6, a5, a4, a3, a2, a1, a0};\n"
+      "ld.volatile.v4.b64 {b0, b1, b2, b3}, [i+128];\nst.volatile.v4.b64 [i+160], {b3, b2, b1, b0};\nld.relaxed.sys.global.v4.u64 {b0, b1, b2, b3}, [i+160];\nst.relaxed.cta.v4.u64 [i+192], {b3, b2, b1, b0};\nDONE:\n" END);
+  for (uint32_t k = 0; k < 8; k++) {
+    assert_int_equal(given[32 + k], 1007 - k);
+    assert_int_equal(given[40 + k], 1001 + (k & 6) - (k & 1));
+    assert_int_equal(given[48 + k], 1007 - k);
+  }
+}
+
+/* An address byte by byte, and a table of functions that nothing calls. */
+static void test_initialisers(void **state) {
+  (void)state;
+  run(KERNEL("7.1", "sm_80", ".func f() { ret; }\n.global .u64 table[2] = {f, f};\n.global .align 4 .u32 words[3] = {7, 8, 9};\n.global .align 8 .u8 bytes[8] = {0xFF(words+4), 0xFF00(words+4), 0xFF0000(words+4), 0xFF000000(words+4), "
+      "0xFF00000000(words+4), 0xFF0000000000(words+4), 0xFF000000000000(words+4), 0xFF00000000000000(generic(words)+4)};\n") "ld.global.u64 y, [bytes];\nld.u32 v, [y];\n" END);
+  for (uint32_t k = 0; k < 64; k++) assert_int_equal(result[k], 8);
+  run(KERNEL("8.3", "sm_80", ".global .b128 wide[2] = {5, 6};\n") "ld.global.u32 v, [wide+16];\n" END);
+  for (uint32_t k = 0; k < 64; k++) assert_int_equal(result[k], 6);
+  expect_refusal(KERNEL("7.1", "sm_80", ".global .u32 x;\n.global .u8 b = 0xFFFF(x);\n") "mov.u32 v, 0;\n" END, "a mask takes one byte");
+  expect_refusal(KERNEL("7.1", "sm_80", ".global .u8 b = 0xFF(3);\n") "mov.u32 v, 0;\n" END, "a mask needs an address");
+}
+
 static int setup(void **state) { (void)state; emu_open(); return 0; }
 static int teardown(void **state) { (void)state; emu_close(); return 0; }
 int main(void) {
   static const struct CMUnitTest kernels[] = {
-      {"Vectors; Data Movement and Conversion Instructions: mov", test_vectors, NULL, NULL, NULL}, {"Other Directives: .alias", test_alias, NULL, NULL, NULL}, {"Texture, Sampler and Surface Types", test_opaque, NULL, NULL, NULL},
-      {"Special Registers", test_registers, NULL, NULL, NULL}, {"Data Movement and Conversion Instructions: ld, st", test_mmio, NULL, NULL, NULL},
+      {"Vectors; Data Movement and Conversion Instructions: mov", test_vectors, NULL, NULL, NULL}, {"Other Directives: .alias", test_alias, NULL, NULL, NULL}, {"Control Flow Instructions: call", test_calls, NULL, NULL, NULL}, {"Texture, Sampler and Surface Types", test_opaque, NULL, NULL, NULL},
+      {"Data Movement and Conversion Instructions: ld, st of 32 bytes", test_wide, NULL, NULL, NULL}, {"Initializers", test_initialisers, NULL, NULL, NULL}, {"Special Registers", test_registers, NULL, NULL, NULL}, {"Data Movement and Conversion Instructions: ld, st", test_mmio, NULL, NULL, NULL},
       {"Parallel Synchronization and Communication Instructions: atom of 128 bits", test_atom_128, NULL, NULL, NULL}, {"Parallel Synchronization and Communication Instructions: atom, red of vectors", test_atom_vectors, NULL, NULL, NULL}};
   int failed = isa_run("emu.others", cases, COUNT(cases)); /* opens and closes the driver, which keeps what it has run */
   return failed + cmocka_run_group_tests(kernels, setup, teardown);

@@ -59,6 +59,9 @@ static void test_order(void **state) {
        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.cta_group::1"},
       {"tcgen05.commit.mbarrier::arrive::one.cta_group::1.shared::cluster.b64", "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64"},
       {"ld.v4.global.u32", "ld.global.v4.u32"}, {"div.ftz.rn.f32", "div.rn.ftz.f32"}, {"setp.and.lt.s32", "setp.lt.and.s32"},
+      {"ld.global.mmio.relaxed.sys.u32", "ld.mmio.relaxed.sys.global.u32"}, {"cvt.rn.relu.satfinite.e5m2x2.f16x2", "cvt.rn.satfinite.relu.e5m2x2.f16x2"}, {"ex2.ftz.approx.f32", "ex2.approx.ftz.f32"},
+      {"wgmma.mma_async.sync.aligned.m64n8k32.s32.s8.u8.satfinite", "wgmma.mma_async.sync.aligned.m64n8k32.satfinite.s32.s8.u8"}, {"prmt.f4e.b32", "prmt.b32.f4e"},
+      {"cp.async.bulk.tensor.2d.tile::gather4.shared::cluster.global.mbarrier::complete_tx::bytes", "cp.async.bulk.tensor.2d.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes"},
       {"ldmatrix.sync.aligned.x4.trans.m8n8.shared.b16", "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"}};
   static const char *const bad[] = {"cp.bulk.async.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes", "cp.async.bulk.global.shared::cluster.mbarrier::complete_tx::bytes",
                                     "ld.v4.global.u32.u32", "mma.sync.aligned.m16n8k16.col.row.f32.f16.f16.f32", "cvt.f32.rn.f16.f16"};

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Assembles generated kernels with ptxas for their own target and for the GPUs that they are also run on.
+# Assembles generated kernels with ptxas for their own target and, where the list says so, for a GPU that they are also run on.
 #
 #   assemble.sh WARPSCORE ROOT LIST
 #
-# A line of LIST: `any` or `spill0`, then options and spec as `gen` takes them; {a,b} stands for a choice, every
-# combination is tried. spill0: ptxas must not spill a byte. Products that it serialises and registers that it does not move are
+# A line of LIST: `any`, `spill0` or `both0`, then options and spec as `gen` takes them; {a,b} stands for a choice, every
+# combination is tried. spill0: ptxas must not spill a byte; both0: the same, and for sm_90, too. Products that it serialises and registers that it does not move are
 # failures, too. Exit code 77 (skipped) where there is no ptxas.
 set -u
 tool=$1 list=$3
@@ -29,7 +29,8 @@ while read -r want options; do
     continue
   fi
   target=$(sed -n 's/^\.target \([a-z0-9_]*\).*/\1/p' "$scratch/k.ptx")
-  case $target in *a) later= ;; *) later=sm_90 ;; esac # a target that ends in a is for its own GPUs alone
+  later=
+  if [ "$want" = both0 ]; then later=sm_90 want=spill0; fi
   for arch in $target $later; do
     if ! "$ptxas" -v -arch="$arch" "$scratch/k.ptx" -o "$scratch/k.cubin" >"$scratch/log" 2>&1; then
       printf 'FAIL ptxas -arch=%s: %s\n' "$arch" "$options"

@@ -3,8 +3,9 @@
 #
 #   golden.sh [--update] WARPSCORE KIND FOLDER [SPECS]
 #
-# KIND bad:   NAME.yaml; its standard error must be NAME.err and its exit code 1. A line `# run: COMMAND OPTIONS` in the
-#             first lines of the file says how the tool is called; `check` without one. Templates of a case are in NAME/.
+# KIND bad:   NAME.yaml; its standard error must be NAME.err and its exit code 1, or what a line `# exit: CODE` says. A line
+#             `# run: COMMAND OPTIONS` in the first lines of the file says how the tool is called; `check` without one.
+#             Templates of a case are in NAME/.
 # KIND good:  NAME.run, lines of `COMMAND OPTIONS SPEC`, run in the folder SPECS; standard output must be NAME.out.
 # --update writes the expected files instead (it never adds one where the exit code is wrong).
 set -u
@@ -38,13 +39,13 @@ verdict() {
 bad() {
   cd "$folder" || exit 1
   for file in *.yaml; do
-    run=$(sed -n -e 's/^# run: //p' -e '5q' "$file")
+    run=$(sed -n -e 's/^# run: //p' -e '5q' "$file") want=$(sed -n -e 's/^# exit: //p' -e '5q' "$file")
     # shellcheck disable=SC2086 # words are split on purpose
     "$tool" ${run:-check} "$file" >/dev/null 2>"$scratch/out"
     code=$?
     cp "$scratch/out" "$scratch/err"
     grep -q 'error: ' "$scratch/out" || code="$code, without an error"
-    verdict "$file (${run:-check})" "${file%.yaml}.err" 1 "$code"
+    verdict "$file (${run:-check})" "${file%.yaml}.err" "${want:-1}" "$code"
   done
 }
 

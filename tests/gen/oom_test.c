@@ -1,12 +1,13 @@
-/* Memory runs out at every allocation of a compile, once and for good: ws_compile says so, and nothing is left behind.
+/* Memory runs out at an allocation of a compile, once and for good: ws_compile says so, and nothing is left behind.
  *
- *   gen_oom TEMPLATES FILE...
+ *   gen_oom [--sample N] TEMPLATES FILE...    at every allocation; or at about N of each file, evenly spaced, others in each file
  *
  * Linked with --wrap=calloc,malloc,realloc,fopen,fclose: the arena's memory, and the files of overriding templates. */
 #include "compile.h"
 #include "corpus.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 void *__real_calloc(size_t n, size_t size);
 void *__real_malloc(size_t size);
@@ -58,25 +59,28 @@ static bool attempt(const struct corpus_file *f, const char *templates, long all
   return good && !open_files;
 }
 
-static bool every_allocation(const struct corpus_file *f, const char *templates) {
+/* At every step-th allocation; the phase, in percent of a step, says which. */
+static bool allocations(const struct corpus_file *f, const char *templates, long sample, long phase) {
   bool oom = true, good = true;
   calls = 0;
   if (!attempt(f, templates, -1, &oom) || oom) return false;
-  long n = calls;
-  for (long i = 0; i < n && good; i++) {
+  long n = calls, step = sample && n > sample ? n / sample : 1, tried = 0;
+  for (long i = step * phase / 100; i < n && good; i += step, tried++) {
     good = attempt(f, templates, i, &oom);
     if (good && !oom) good = fprintf(stderr, "%s: %ld of %ld allocations suffice, but nothing was said\n", f->path, i, n) < 0;
   }
-  printf("%s: %ld allocations%s\n", f->path, n, templates ? ", templates from a folder" : "");
-  return good && n > 0;
+  printf("%s: %ld of %ld allocations%s\n", f->path, tried, n, templates ? ", templates from a folder" : "");
+  return good && tried > 0;
 }
 
 int main(int argc, char **argv) {
-  if (argc < 3) return fprintf(stderr, "usage: gen_oom TEMPLATES FILE...\n"), 2;
+  long sample = argc > 2 && !strcmp(argv[1], "--sample") ? atol(argv[2]) : 0;
+  int first = sample ? 3 : 1;
+  if (argc < first + 2) return fprintf(stderr, "usage: gen_oom [--sample N] TEMPLATES FILE...\n"), 2;
   bool good = true;
-  for (int i = 2; i < argc; i++) {
+  for (int i = first + 1; i < argc; i++) {
     struct corpus_file f = corpus_read(argv[i]);
-    good = every_allocation(&f, NULL) && every_allocation(&f, argv[1]) && good;
+    good = allocations(&f, NULL, sample, i * 37L % 100) && allocations(&f, argv[first], sample, (i * 37L + 50) % 100) && good;
     free(f.text);
   }
   return !good;

@@ -72,7 +72,7 @@ static int all(char **spec, int n) {
   printf("%-24s %5s %9s %9s %9s %9s\n", "", "runs", "events", "longest", "read ms", "play ms");
   for (int i = 0; i < n; i++) {
     struct cost c;
-    if (!best_of(spec[i], 0, 3, &c)) return 1;
+    if (!best_of(spec[i], 0, 2, &c)) return 1;
     printf("%-24s %5d %9ld %9ld %9.2f %9.2f\n", name(spec[i]), c.r.runs, c.r.events, c.r.longest, 1e3 * c.built, 1e3 * c.played);
     if (c.r.events > most) most = c.r.events, which = spec[i];
     if (c.built + c.played > slowest) slowest = c.built + c.played, slow = spec[i];
@@ -89,13 +89,13 @@ static double slope(const double *x, const double *y, int n) {
 }
 
 static int grow(const char *spec) {
-  static const int blocks[] = {6, 12, 24, 48, 96};
+  static const int blocks[] = {5, 10, 20, 40, 80};
   enum { N = sizeof blocks / sizeof *blocks };
   double e[N], t[N], nlogn[N];
   printf("%s\n  %6s %5s %9s %9s %12s\n", name(spec), "blocks", "runs", "events", "play ms", "ns an event");
   for (int i = 0; i < N; i++) {
     struct cost c;
-    if (!best_of(spec, blocks[i], 5, &c)) return 1;
+    if (!best_of(spec, blocks[i], blocks[i] > 20 ? 3 : 5, &c)) return 1;
     double events = (double)c.r.events;
     e[i] = log(events), t[i] = log(c.played), nlogn[i] = log(events * log(events));
     printf("  %6d %5d %9ld %9.2f %12.0f\n", blocks[i], c.r.runs, c.r.events, 1e3 * c.played, 1e9 * c.played / events);

@@ -163,6 +163,9 @@ static void scalars(void **state) {
          "scalar number 0 of the launch has no name");
   REFUSE((t.launch.scalars = &t.scalar, t.launch.nscalars = 1, t.scalar.value = (double)NAN),
          "scalar scale: nan found, expected a finite number");
+  REFUSE((t.launch.scalars = &t.scalar, t.launch.nscalars = 1, t.scalar.value = 0), "scalar scale: 0 found, expected more than 0");
+  REFUSE((t.launch.scalars = &t.scalar, t.launch.nscalars = 1, t.scalar.value = -1), "scalar scale: -1 found, expected more than 0");
+  REFUSE((t.launch.scalars = &t.scalar, t.launch.nscalars = 1, t.scalar.value = 1e-60), "scalar scale: 1e-60 found, expected more than 0");
   REFUSE((t.launch.scalars = &t.scalar, t.launch.nscalars = 1, t.scalar.value = 1e39),
          "scalar scale: 1e+39 found, which does not fit the kernel's f32 parameter");
   struct ws_scalar two[2] = {{"scale", 1}, {"scale", 2}};

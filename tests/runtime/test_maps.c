@@ -148,6 +148,33 @@ static void refuses_launches(void **state) {
   fixture_unload(k, d);
 }
 
+/* Rows by eights: five dims, of which rows and columns are two each; no place for the batch. */
+static void splits_dims(void **state) {
+  (void)state;
+  static const struct fake_map wanted = {9, 5, 0, 3, 2, 0, 0x10000, {64, 8, 2, 4, 38}, {256, 128, 77824, 2048}, {64, 8, 2, 1, 16}, {1, 1, 1, 1, 1}};
+  struct ws_device *d;
+  struct ws_kernel *k = load("box [1, 1, 128, 64] swizzle 128", "box [1, 1, 128, 128] swizzle 128 groups 8", &d);
+  struct tiles_launch t;
+  struct ws_error_info err;
+  for (int round = 0; round < 2; round++) { /* the stride of a batch of one does not matter */
+    tiles_init(&t);
+    t.shape[0][0] = t.shape[1][0] = t.shape[2][0] = 1;
+    t.shape[0][2] = t.shape[2][2] = 304;
+    t.stride[0][0] = round ? 5 : 4 * 304 * 128, t.stride[0][1] = 304 * 128;
+    t.tensors[2].stride = NULL;
+    fake->maps = 0;
+    if (ws_kernel_launch(k, &t.launch, &err)) fail_msg("%s", err.message);
+    same_map(&fake->map[0], &wanted);
+  }
+  t.shape[0][2] = t.shape[2][2] = 300;
+  refuse(k, &t, "tensor q: dim 2 (queries): extent 300 found, expected a multiple of 8 for the tensor map q_map, which takes so many together");
+  tiles_init(&t);
+  t.shape[0][2] = t.shape[2][2] = 304;
+  t.tensors[0].stride = t.tensors[2].stride = NULL;
+  refuse(k, &t, "tensor q: dim 0 (batch): extent 2 found, expected 1 for the tensor map q_map, whose five dims leave none for it: launch once for each");
+  fixture_unload(k, d);
+}
+
 /* A packed stride that no map can have. */
 static void refuses_layouts(void **state) {
   (void)state;
@@ -284,6 +311,18 @@ static const struct {
      "manifest line 9: map q_map: the box is 256 bytes wide, expected at most the swizzle's 128: take several boxes"},
     {" swizzle 128", "", "manifest line 9: map q_map: expected 'swizzle BYTES' behind the box"},
     {"swizzle 128", "swizzle 96", "manifest line 9: map q_map: swizzle: expected 0, 32, 64 or 128 bytes"},
+    {"swizzle 128", "swizzle 128 groups 4", "manifest line 9: map q_map: groups: expected 8, the rows of a swizzle's pattern"},
+    {"swizzle 128", "swizzle 128 groups", "manifest line 9: map q_map: groups: expected 8, the rows of a swizzle's pattern"},
+    {"swizzle 128", "swizzle 128 groups 8",
+     "manifest line 9: map q_map: groups: the box must have all columns of tensor q, a multiple of the swizzle"},
+    {"box [1, 1, 128, 64] swizzle 128", "box [1, 1, 128, 128] swizzle 0 groups 8",
+     "manifest line 9: map q_map: groups: the box must have all columns of tensor q, a multiple of the swizzle"},
+    {"box [1, 1, 128, 64] swizzle 128", "box [1, 1, 100, 128] swizzle 128 groups 8",
+     "manifest line 9: map q_map: groups: the box must have a multiple of 8 rows"},
+    {"box [1, 1, 128, 64] swizzle 128", "box [1, 1, 1, 128] swizzle 128 groups 8",
+     "manifest line 9: map q_map: groups: the box must have a multiple of 8 rows"},
+    {"box [1, 1, 128, 64] swizzle 128", "box [1, 2, 128, 128] swizzle 128 groups 8",
+     "manifest line 9: map q_map: groups: the box has more than one dim of rows"},
     {"swizzle 128", "swizzle 128 l2 32", "manifest line 9: map q_map: l2: expected 0, 64, 128 or 256 bytes"},
     {"swizzle 128", "swizzle 128 fill nan", "manifest line 9: map: 'fill nan' is left over at the end of the line"},
     {"param: map q_map", "param: map p_map", "manifest line 12: param: no map above is called 'p_map'"},
@@ -347,7 +386,7 @@ int main(void) {
   maps_ptx = test_read("maps.ptx", NULL);
   const struct CMUnitTest tests[] = {
 #define TEST(f) cmocka_unit_test_setup(f, fixture_reset)
-      TEST(encodes),           TEST(makes_legal), TEST(refuses_launches),   TEST(refuses_layouts),        TEST(rounds_persistent_grids),
+      TEST(encodes),           TEST(makes_legal), TEST(refuses_launches),   TEST(splits_dims), TEST(refuses_layouts),        TEST(rounds_persistent_grids),
       TEST(sizes_of_clusters), TEST(old_drivers), TEST(names_every_damage), TEST(survives_random_damage),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
