@@ -61,7 +61,7 @@ trap_of fa4_forward 's/^\( *\)- wait q\[i\]$/\1- sync\n&/' 'needs all threads of
 # In a pair, the rows of the leader's mask for both.
 trap_of fa4_forward_2cta 's/rows(2 \* i + rank of 4), k/rows(2 * i of 4), k/' 'mask' FAIL -D causal=true
 # Statistics in tensor memory published before they are written: right as long as nothing is late.
-trap_of fa4_forward_d256 '/- commit st$/d;s/^\( *\)- write a -> sj.cols(0..0)/\1- commit st\n&/' 'not ordered' 'gives other bits'
+trap_of fa4_forward_d256 '/- commit st$/d;s/^\( *\)- write a -> sj.cols(0..0)/\1- commit st\n&/' 'not ordered' 'reads column'
 # O leaves through Q's memory while the next tile's Q is read there.
 shape="--device emu --shape b=1,hq=3,sq=700,sk=300,sms=1 --timeout 60 --schedule early,random:4"
 trap_of fa4_forward_d192 '/- wait o_left\[i\]$/d;s/^\( *\)- load q\[t\].rows(i of 2) -> Q\[i\]/&\n\1- wait o_left[i]/' 'not ordered' 'nothing orders the two'
