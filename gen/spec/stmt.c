@@ -22,6 +22,7 @@ static const struct option { const char *name; enum ws_stmt_kind kinds[2]; const
     {"poly", {WS_S_ASSIGN, WS_S_ASSIGN}, "exp2", "exp2()"},
     {"period", {WS_S_ASSIGN, WS_S_ASSIGN}, "exp2", "exp2()"},
     {"start", {WS_S_ASSIGN, WS_S_ASSIGN}, "exp2", "exp2()"},
+    {"pack", {WS_S_ASSIGN, WS_S_WRITE}, NULL, "assignments and `write`"},
     {"op", {WS_S_REDUCE, WS_S_REDUCE}, NULL, "`reduce`"},
     {"multicast", {WS_S_LOAD, WS_S_LOAD}, NULL, "`load`"},
     {"l2", {WS_S_LOAD, WS_S_LOAD}, NULL, "`load`"},
@@ -94,7 +95,7 @@ static void check_option(struct ws_parser *p, const struct ws_stmt *s, const cha
   }
   const char *near = ws_nearest(name, names, COUNT(options));
   if (near) ws_parse_error_at(p, pos, "option", "no option `%s`: did you mean `%s`?", name, near);
-  else ws_parse_error_at(p, pos, "option", "no option `%s`: there are chunk, red, poly, period, start, op, multicast, l2, poll, descriptors, ahead", name);
+  else ws_parse_error_at(p, pos, "option", "no option `%s`: there are chunk, red, poly, period, start, pack, op, multicast, l2, poll, descriptors, ahead", name);
 }
 
 /* opts = "with" NAME "=" sum {"," NAME "=" sum} */
