@@ -136,6 +136,21 @@ static void overlay(struct warp *p, const struct content *from, struct rect r) {
   }
 }
 
+static const struct ws_bufferm *below(const struct ws_bufferm *b) {
+  while (b->over) b = b->over;
+  return b;
+}
+
+/* The same in shared memory, for tiles of one shape: what lies where in others is not followed. */
+static void overlay_shared(struct warp *p, const struct content *from, struct rect r) {
+  const struct ws_bufferm *b = from->buffer;
+  for (struct content *c = p->w->content; c; c = c->next) {
+    bool other = c != from && !c->buffer->tmem && c->cta == from->cta && c->element == from->element && c->stage == from->stage && below(c->buffer) == below(b);
+    bool alike = c->buffer->rows == b->rows && c->buffer->cols == b->cols && c->buffer->type == b->type && !c->viewed && !from->viewed;
+    if (other && alike) replace(p->w, c, r, &(struct piece){.foreign = p->at});
+  }
+}
+
 static bool is_view(const struct ws_mem *m) { return m->handle && (m->handle->rows != m->buffer->rows || m->handle->cols != m->buffer->cols); }
 
 /* r holds `tag` (the tag of its first row and column) from now on. */
@@ -146,6 +161,7 @@ static void put(struct warp *p, const struct ws_mem *m, struct rect r, struct ta
   tag.off[0] -= r.r0, tag.off[1] -= r.c0;
   replace(p->w, c, r, &(struct piece){.tag = tag});
   if (m->buffer->tmem) overlay(p, c, r);
+  else overlay_shared(p, c, r);
 }
 
 /* Not where only a race has put it: that is found as a race. */
