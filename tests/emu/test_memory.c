@@ -188,7 +188,7 @@ static void test_watchdog(void **state) {
   (void)state;
   assert_int_equal(wsemuSetOption("watchdog", "0.2"), 0);
   expect_fault("L: bra L;", WS_CUDA_ERROR_LAUNCH_TIMEOUT,
-               "kernel 'k': the watchdog ended the launch in CTA (0,0,0)\n  warp 0 runs, line 13: 'bra L;'\n  warp 1 runs, line 13: 'bra L;'");
+               "kernel 'k': the watchdog ended the launch in CTA (0,0,0)\n  warps 0-1 run, line 13: 'bra L;'");
   /* One CTA that would end by itself, before its turn is over. */
   assert_int_equal(wsemuSetOption("watchdog", "0.002"), 0);
   struct CUmod_st *m = emu_module(".version 8.3\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\n.reg .b32 n;\n.reg .pred p;\nmov.u32 n, 0;\n"
