@@ -271,6 +271,8 @@ static void check_assign(struct ws_parser *p, const struct ws_stmt *s, struct ws
   if (p->failed) return;
   if (s->accumulate)
     ws_parse_error_at(p, op, "syntax", "`+=` accumulates products only: write `%s = %s + ...`", words(p, s->dst), words(p, s->dst));
+  else if (s->dst->kind == WS_E_METHOD && s->dst->arg[0]->kind == WS_E_NAME && s->dst->arg[1]->kind == WS_E_RANGE)
+    ws_parse_error_at(p, s->dst->pos, "not-register", "a part that is assigned is one of n equal ones: `%s.cols(b of n)`; for memory, `write ... -> %s`", words(p, s->dst->arg[0]), words(p, s->dst));
   else if (!is_register(s->dst) && !ws_is_ref(s->a) && !(s->a->kind == WS_E_NUMBER && s->a->is_int && s->a->number == 0))
     ws_parse_error_at(p, s->dst->pos, "not-register", "memory is changed by `write`, `load`, `copy` and products only: `write ... -> %s`", words(p, s->dst));
 }
