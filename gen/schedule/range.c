@@ -90,7 +90,7 @@ static bool cast_in(struct walk *w, const struct ws_node *x) {
   bool narrow = (is(x, WS_F_CAST) || is(x, WS_F_EXP2)) && isfinite(largest(x->type));
   if (narrow && exponential(w, x, &offset) && w->most + offset > largest(x->type)) {
     ws_error(w->s->diags, w->lag->src->pos, "range", "the maximum may lag by %g%s: weights reach 2**%g, and the largest %s is below 2**%g", w->most,
-             offset ? ws_fmt(w->s->arena, ", and the exponent adds %g", offset) : "", w->most + offset, ws_type_name(x->type), ceil(largest(x->type)));
+             offset != 0 ? ws_fmt(w->s->arena, ", and the exponent adds %g", offset) : "", w->most + offset, ws_type_name(x->type), ceil(largest(x->type)));
     ws_note(w->s->diags, x->pos, "they become %s here", ws_type_name(x->type));
     return true;
   }

@@ -9,7 +9,7 @@ cd "$2" || exit 1
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 . tests/cli/expect.sh
-shape="--device emu --shape b=1,hq=1,sq=700,sk=1500 --timeout 60 --schedule early,random:4"
+shape="--device emu --shape b=1,hq=1,sq=700,sk=1500 --timeout 60 --schedule early,late,random:4,random:5"
 
 # trap_in SPEC SED CODE PATTERN: the kernel of SPEC is right, and with this edit it is not
 trap_in() {
@@ -61,9 +61,9 @@ trap_of fa4_forward 's/^\( *\)- wait q\[i\]$/\1- sync\n&/' 'needs all threads of
 # In a pair, the rows of the leader's mask for both.
 trap_of fa4_forward_2cta 's/rows(2 \* i + rank of 4), k/rows(2 * i of 4), k/' 'mask' FAIL -D causal=true
 # Statistics in tensor memory published before they are written: right as long as nothing is late.
-trap_of fa4_forward_d256 '/- commit st$/d;s/^\( *\)- write a -> sj.cols(0..0)/\1- commit st\n&/' 'not ordered' 'reads column'
+trap_of fa4_forward_d256 '/- commit st$/d;s/^\( *\)- write a -> sj.cols(0..0)/\1- commit st\n&/' 'not ordered' 'which another warp stored without'
 # O leaves through Q's memory while the next tile's Q is read there.
-shape="--device emu --shape b=1,hq=3,sq=700,sk=300,sms=1 --timeout 60 --schedule early,random:4"
+shape="--device emu --shape b=1,hq=3,sq=700,sk=300,sms=1 --timeout 60 --schedule early,late,random:4,random:5"
 trap_of fa4_forward_d192 '/- wait o_left\[i\]$/d;s/^\( *\)- load q\[t\].rows(i of 2) -> Q\[i\]/&\n\1- wait o_left[i]/' 'not ordered' 'nothing orders the two'
 
 # Kernels of one file that disagree about the shape of what lies between them.
