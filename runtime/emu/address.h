@@ -57,8 +57,9 @@ static inline int global_access(struct warp *w, const struct inst *in, const uin
 
 static inline int local_access(struct warp *w, const struct inst *in, const uint64_t a[LANES], uint32_t bytes, int kind, struct access *out) {
   uint32_t size = w->cta->k->local_bytes;
+  size_t stride = ws_emu_local_stride(w->cta->k);
   int ev = window_access(w, in, a, LOCAL_BASE, size, w->local, bytes, SP_LOCAL, kind, out);
-  for (uint32_t i = 0; ev == EV_NEXT && i < LANES; i++) out->p[i] = (uint8_t *)((uintptr_t)out->p[i] + i * (size_t)size);
+  for (uint32_t i = 0; ev == EV_NEXT && i < LANES; i++) out->p[i] = (uint8_t *)((uintptr_t)out->p[i] + i * stride);
   return ev;
 }
 

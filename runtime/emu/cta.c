@@ -108,7 +108,7 @@ struct cta *ws_emu_cta_new(struct cluster *cl, uint32_t rank, const uint32_t id[
   const struct kernel *k = l->kernel;
   uint32_t threads = l->block[0] * l->block[1] * l->block[2], nwarps = (threads + LANES - 1) / LANES;
   uint32_t shared = k->shared_dynamic - k->shared_base + l->dynamic_shared;
-  size_t regs = up64(k->reg_bytes), local = up64((size_t)k->local_bytes * LANES);
+  size_t regs = up64(k->reg_bytes), local = up64(ws_emu_local_stride(k) * LANES);
   size_t bytes = up64(sizeof(struct cta)) + up64(sizeof(struct warp) * nwarps) + up64(shared) + 64 + (regs + local) * nwarps;
   uint8_t *p = aligned_alloc(64, bytes);
   if (!p) {

@@ -5,17 +5,17 @@
 
 enum { NOT_EXECUTING = 0x7fc0dead }; /* what a shuffle reads from a lane that does not take part: undefined in the ISA */
 
-/* The member mask in o[slot], the same in every executing lane; gathers those lanes. Forms without .sync have none: the lanes that
+/* The member mask in o[slot]; gathers those lanes. Lanes with other masks, groups of their own, do it one group after the other. Forms without .sync have none: the lanes that
  * happen to execute together take part. */
 static int members(struct warp *w, const struct inst *in, int slot) {
   if (in->o[slot] == NO_SLOT) return EV_NEXT;
   const uint32_t *r = SLOT(uint32_t, slot);
   uint32_t mask = r[__builtin_ctz(w->mask)];
   if (w->mask == ALL_LANES && mask == ALL_LANES) return EV_NEXT;
+  uint32_t group = 0;
   for (uint32_t m = w->mask; m; m &= m - 1)
-    if (r[__builtin_ctz(m)] != mask)
-      return ws_emu_fault(w, in, __builtin_ctz(m), WS_CUDA_ERROR_ILLEGAL_INSTRUCTION, "has member mask 0x%08x, another thread of its warp 0x%08x",
-                          r[__builtin_ctz(m)], mask);
+    if (r[__builtin_ctz(m)] == mask) group |= m & -m;
+  if (group != w->mask) return ws_emu_apart(w, in, group);
   return ws_emu_gather(w, in, mask);
 }
 #define GATHER(slot)                                                                                                  \

@@ -89,10 +89,14 @@ void ws_emu_kernel_free(struct kernel *k);
 void ws_emu_where(const struct kernel *k, const struct inst *in, char *out, size_t n);
 
 /* ---- execution state ---- */
+/* From one thread's local memory to the next one's. */
+static inline size_t ws_emu_local_stride(const struct kernel *k) { return ((size_t)k->local_bytes + 15) & ~(size_t)15; }
+
 struct path { /* lanes that run together; paths of a warp form a tree, parents wait for their children at the join */
   uint32_t pc, rpc, mask;
   int16_t parent;
   uint8_t kids, state; /* enum path_state */
+  uint32_t members;    /* PATH_SYNC: whom it waits for */
 };
 enum path_state { PATH_FREE, PATH_RUN, PATH_JOIN, PATH_SYNC, PATH_WAIT /* for an mbarrier */ };
 enum warp_state { WARP_RUN, WARP_BARRIER, WARP_STUCK, WARP_DONE, WARP_MBAR, WARP_CLUSTER, WARP_REGISTERS, WARP_GROUP,
@@ -229,6 +233,8 @@ int ws_emu_jump_lanes(struct warp *w, const struct inst *in, const uint32_t *tar
 int ws_emu_exit(struct warp *w);
 /* Gathers the lanes of `members` at this instruction. EV_NEXT: all there, w->mask is their union; else block. */
 int ws_emu_gather(struct warp *w, const struct inst *in, uint32_t members);
+/* Lanes of `group` execute the instruction first, those of the path that are left after them. */
+int ws_emu_apart(struct warp *w, const struct inst *in, uint32_t group);
 static inline int ws_emu_sync_lanes(struct warp *w, const struct inst *in, uint32_t members) {
   return w->mask == ALL_LANES && members == ALL_LANES ? EV_NEXT : ws_emu_gather(w, in, members);
 }

@@ -15,7 +15,7 @@ static bool fetch(struct who who, uint64_t a, void *out, uint32_t n) {
   const uint8_t *from = NULL;
   if (!window && ws_emu_mem_holds(a, n, false)) from = (const uint8_t *)(uintptr_t)a;
   if (window == WINDOW_LOCAL && at >= LOCAL_BASE && at + n <= LOCAL_BASE + (uint64_t)c->k->local_bytes)
-    from = who.w->local + (size_t)who.lane * c->k->local_bytes + (at - LOCAL_BASE);
+    from = who.w->local + who.lane * ws_emu_local_stride(c->k) + (at - LOCAL_BASE);
   if (window == WINDOW_SHARED && at >= c->shared_lo && at + n <= (uint64_t)c->shared_lo + c->shared_size) from = c->shared + (at - c->shared_lo);
   if (from) memcpy(out, from, n);
   return from != NULL;

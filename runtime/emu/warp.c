@@ -224,9 +224,9 @@ int ws_emu_exit(struct warp *w) {
 }
 
 /* A waiting path whose instruction can complete together with `in`: the same one, or one of its kind. */
-static bool joins(const struct warp *w, const struct inst *in, unsigned i) {
+static bool joins(const struct warp *w, const struct inst *in, unsigned i, uint32_t members) {
   const struct path *p = &w->path[i];
-  if (i == w->cur || p->state != PATH_SYNC) return false;
+  if (i == w->cur || p->state != PATH_SYNC || p->members != members) return false;
   return p->pc == w->pc || (in->flags & F_ANY_PC && w->cta->k->code[p->pc].fn == in->fn);
 }
 
@@ -243,10 +243,10 @@ int ws_emu_gather(struct warp *w, const struct inst *in, uint32_t members) {
                         "executes this without being named in the member mask 0x%08x", members);
   if ((have & need) == need) return EV_NEXT;
   for (unsigned i = 0; i < MAX_PATHS; i++)
-    if (joins(w, in, i)) have |= guarded(w, &w->cta->k->code[w->path[i].pc], w->path[i].mask);
+    if (joins(w, in, i, members)) have |= guarded(w, &w->cta->k->code[w->path[i].pc], w->path[i].mask);
   if ((have & need) == need) { /* the others go on behind their instruction */
     for (unsigned i = 0; i < MAX_PATHS; i++)
-      if (joins(w, in, i)) {
+      if (joins(w, in, i, members)) {
         w->path[i].pc++;
         w->path[i].state = PATH_RUN;
       }
@@ -255,8 +255,14 @@ int ws_emu_gather(struct warp *w, const struct inst *in, uint32_t members) {
   }
   save_path(w);
   w->path[w->cur].state = PATH_SYNC;
+  w->path[w->cur].members = members;
   w->waits = in;
   return pick(w);
+}
+
+int ws_emu_apart(struct warp *w, const struct inst *in, uint32_t group) {
+  uint32_t target[3] = {w->pc, w->pc, w->pc + 1}, part[3] = {group, w->mask & ~group, w->active & ~w->mask};
+  return split(w, in, w->pc + 1, target, part, part[2] ? 3 : 2);
 }
 
 static int gather_aligned(struct warp *w, const struct inst *in) {

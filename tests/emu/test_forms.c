@@ -24,8 +24,8 @@ WANT(min_relu, (uint32_t)most(least((int32_t)a, (int32_t)b), 0)) WANT(max_relu, 
 WANT(min_u16x2, pairs(least((int32_t)LOW(a), (int32_t)LOW(b)), least((int32_t)HIGH(a), (int32_t)HIGH(b)))) WANT(max_u16x2, pairs(most((int32_t)LOW(a), (int32_t)LOW(b)), most((int32_t)HIGH(a), (int32_t)HIGH(b))))
 WANT(min_s16x2, pairs(most(least(half_at(a, 0), half_at(b, 0)), 0), most(least(half_at(a, 1), half_at(b, 1)), 0))) WANT(max_s16x2, pairs(most(half_at(a, 0), half_at(b, 0)), most(half_at(a, 1), half_at(b, 1))))
 static int64_t s24(uint64_t v) { return (int32_t)((uint32_t)v << 8) >> 8; }
-WANT(mad24_hi, (uint32_t)((s24(a) * s24(b) >> 16) + (int32_t)c)) WANT(mad24_lo, (uint32_t)((a & 0xffffff) * (b & 0xffffff) + c))
-WANT(dp2a, (uint32_t)((int32_t)c + half_at(a, 0) * (int32_t)(b >> 16 & 0xff) + half_at(a, 1) * (int32_t)(b >> 24 & 0xff)))
+WANT(mad24_hi, (uint32_t)(s24(a) * s24(b) >> 16) + (uint32_t)c) WANT(mad24_lo, (uint32_t)((a & 0xffffff) * (b & 0xffffff) + c))
+WANT(dp2a, (uint32_t)c + (uint32_t)(half_at(a, 0) * (int32_t)(b >> 16 & 0xff)) + (uint32_t)(half_at(a, 1) * (int32_t)(b >> 24 & 0xff)))
 /* the (c % 5)-th set bit from bit b % 32 on, downwards for negative numbers; bit b itself for 0 */
 static uint64_t fns(uint64_t a, uint64_t b, uint64_t c) {
   int base = (int)(b & 31), n = (int)(c % 7) - 3, step = n < 0 ? -1 : 1;

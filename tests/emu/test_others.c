@@ -159,10 +159,10 @@ static void test_atom_vectors(void **state) { /* the least and the most of 64 nu
 /* 32 bytes an access, in every way that may be asked for: copied through all of them by one thread, 256 bytes. */
 static void test_wide(void **state) {
   (void)state;
-  run(KERNEL("8.8", "sm_100", "") ".reg .b32 a<8>;\n.reg .b64 b<4>;\nmov.u32 v, 7;\nsetp.ne.u32 p, n, 0;\n@p bra DONE;\nld.v8.b32 {a0, a1, a2, a3, a4, a5, a6, a7}, [i];\nst.v8.b32 [i+128], {a7, a6, a5, a4, a3, a2, a1, a0};\n"
+  run(KERNEL("8.8", "sm_100", "") ".reg .b32 a<8>;\n.reg .b64 b<4>;\nmov.u32 v, 7;\nsetp.ne.u32 p, n, 0;\n@p bra DONE;\nld.global.v8.b32 {a0, a1, a2, a3, a4, a5, a6, a7}, [i];\nst.global.v8.b32 [i+128], {a7, a6, a5, a4, a3, a2, a1, a0};\n"
       "ld.volatile.global.v8.u32 {a0, a1, a2, a3, a4, a5, a6, a7}, [i+128];\nst.volatile.global.v8.u32 [i+128], {a7, a6, a5, a4, a3, a2, a1, a0};\n"
       "ld.acquire.gpu.global.v8.b32 {a0, a1, a2, a3, a4, a5, a6, a7}, [i+128];\nst.release.gpu.global.v8.b32 [i+128], {a7, a6, a5, a4, a3, a2, a1, a0};\n"
-      "ld.volatile.v4.b64 {b0, b1, b2, b3}, [i+128];\nst.volatile.v4.b64 [i+160], {b3, b2, b1, b0};\nld.relaxed.sys.global.v4.u64 {b0, b1, b2, b3}, [i+160];\nst.relaxed.cta.v4.u64 [i+192], {b3, b2, b1, b0};\nDONE:\n" END);
+      "ld.volatile.global.v4.b64 {b0, b1, b2, b3}, [i+128];\nst.volatile.global.v4.b64 [i+160], {b3, b2, b1, b0};\nld.relaxed.sys.global.v4.u64 {b0, b1, b2, b3}, [i+160];\nst.relaxed.cta.global.v4.u64 [i+192], {b3, b2, b1, b0};\nDONE:\n" END);
   for (uint32_t k = 0; k < 8; k++) {
     assert_int_equal(given[32 + k], 1007 - k);
     assert_int_equal(given[40 + k], 1001 + (k & 6) - (k & 1));
@@ -182,12 +182,23 @@ static void test_initialisers(void **state) {
   expect_refusal(KERNEL("7.1", "sm_80", ".global .u8 b = 0xFF(3);\n") "mov.u32 v, 0;\n" END, "a mask needs an address");
 }
 
+/* Groups of a warp with member masks of their own: in one instruction together, and one group after half of another has come. */
+static void test_groups(void **state) {
+  (void)state;
+  run(KERNEL("7.0", "sm_80", "") ".reg .b32 m, w;\nand.b32 w, n, 16;\nmov.u32 m, 0xffff;\nshl.b32 m, m, w;\nredux.sync.add.u32 v, n, m;\nshfl.sync.bfly.b32 t|p, n, 15, 0x1f, m;\nbar.warp.sync m;\nmad.lo.u32 v, v, 64, t;\n" END);
+  for (uint32_t k = 0; k < 64; k++) assert_int_equal(result[k], (k / 16 * 256 + 120) * 64 + (k ^ 15));
+  run(KERNEL("7.0", "sm_80", "") ".shared .align 4 .b8 s[256];\n.reg .b32 m, w, k, a, b;\nand.b32 w, n, 24;\nmov.u32 m, 0xff;\nshl.b32 m, m, w;\nshl.b32 a, n, 2;\nmov.u32 b, s;\nadd.u32 a, a, b;\nmul.lo.u32 k, n, 37;\nand.b32 k, k, 63;\n"
+      "SPIN: sub.u32 k, k, 1;\nsetp.gt.s32 p, k, 0;\n@p bra SPIN;\nst.shared.u32 [a], n;\nand.b32 k, n, 1;\nsetp.eq.u32 q, k, 0;\n@q bra EVEN;\nbar.warp.sync m;\nbra READ;\nEVEN:\nbar.warp.sync m;\nREAD:\nxor.b32 a, a, 28;\nld.shared.u32 v, [a];\n"
+      "match.any.sync.b32 t, k, m;\nshr.u32 t, t, w;\nmad.lo.u32 v, v, 256, t;\n" END);
+  for (uint32_t k = 0; k < 64; k++) assert_int_equal(result[k], (k ^ 7) * 256 + (k & 1 ? 0xaa : 0x55));
+}
+
 static int setup(void **state) { (void)state; emu_open(); return 0; }
 static int teardown(void **state) { (void)state; emu_close(); return 0; }
 int main(void) {
   static const struct CMUnitTest kernels[] = {
       {"Vectors; Data Movement and Conversion Instructions: mov", test_vectors, NULL, NULL, NULL}, {"Other Directives: .alias", test_alias, NULL, NULL, NULL}, {"Control Flow Instructions: call", test_calls, NULL, NULL, NULL}, {"Texture, Sampler and Surface Types", test_opaque, NULL, NULL, NULL},
-      {"Data Movement and Conversion Instructions: ld, st of 32 bytes", test_wide, NULL, NULL, NULL}, {"Initializers", test_initialisers, NULL, NULL, NULL}, {"Special Registers", test_registers, NULL, NULL, NULL}, {"Data Movement and Conversion Instructions: ld, st", test_mmio, NULL, NULL, NULL},
+      {"Data Movement and Conversion Instructions: ld, st of 32 bytes", test_wide, NULL, NULL, NULL}, {"Parallel Synchronization and Communication Instructions: bar.warp.sync, redux.sync, match.sync; shfl.sync", test_groups, NULL, NULL, NULL}, {"Initializers", test_initialisers, NULL, NULL, NULL}, {"Special Registers", test_registers, NULL, NULL, NULL}, {"Data Movement and Conversion Instructions: ld, st", test_mmio, NULL, NULL, NULL},
       {"Parallel Synchronization and Communication Instructions: atom of 128 bits", test_atom_128, NULL, NULL, NULL}, {"Parallel Synchronization and Communication Instructions: atom, red of vectors", test_atom_vectors, NULL, NULL, NULL}};
   int failed = isa_run("emu.others", cases, COUNT(cases)); /* opens and closes the driver, which keeps what it has run */
   return failed + cmocka_run_group_tests(kernels, setup, teardown);
