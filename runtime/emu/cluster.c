@@ -5,6 +5,7 @@
 #include "warpgroup.h"
 #include "../src/cuda_abi.h"
 #include <stdlib.h>
+#include <time.h>
 
 enum { TURN = 4096, RANDOM_TURN = 512, POLL_LIMIT = 64 };
 enum { PAUSE_AFTER = 1 << 22, PAUSE_WAITING = 1 << 16 }; /* warp instructions before other clusters get their turn */
@@ -196,6 +197,14 @@ static bool run_cta(struct cluster *cl, struct cta *c, struct turn *t) {
   return true;
 }
 
+/* The watchdog ends a launch between turns; grid.c says so. */
+static bool too_late(const struct cluster *cl) {
+  struct timespec t;
+  if (cl->grid->deadline <= 0) return false;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec > cl->grid->deadline;
+}
+
 enum cluster_event ws_emu_cluster_run(struct cluster *cl) {
   uint64_t start = 0;
   for (uint32_t r = 0; r < cl->n; r++) {
@@ -219,7 +228,7 @@ enum cluster_event ws_emu_cluster_run(struct cluster *cl) {
     if (cl->faulted) return CLUSTER_FAULT;
     if (ws_emu_late(cl->grid)) return CLUSTER_PAUSED;
     spent -= start;
-    if (spent <= PAUSE_AFTER && (spent <= PAUSE_WAITING || polls <= POLL_LIMIT)) continue;
+    if (spent <= PAUSE_AFTER && (spent <= PAUSE_WAITING || polls <= POLL_LIMIT) && !too_late(cl)) continue;
     ws_emu_agents_relieve(cl); /* a warp may poll for what an agent writes */
     return cl->faulted ? CLUSTER_FAULT : CLUSTER_PAUSED;
   }

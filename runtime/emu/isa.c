@@ -12,18 +12,36 @@ const struct isa_row ws_emu_isa[] = {
 const size_t ws_emu_isa_rows = sizeof ws_emu_isa / sizeof *ws_emu_isa;
 
 const struct isa_refused ws_emu_isa_refused[] = {
-    {"tcgen05.mma.sp, tcgen05.mma.ws.sp", "the layout of the sparsity metadata stands in figures only"},
-    {"mma.sp, wgmma.mma_async.sp, wmma", "not modelled: attention does not use them"},
-    {"mma of m8n8k4, m8n8k16, f64, sub-byte and block-scaled forms", "not modelled: attention does not use them"},
-    {"cp.async.bulk.tensor .im2col, .im2col::w, .im2col::w::128", "not modelled: maps for convolutions cannot be encoded"},
-    {"tensormap.replace, tensormap.cp_fenceproxy", "tensor maps are the emulator's own 128 bytes, which a kernel cannot alter"},
-    {"multimem.*, cp.async.bulk of multimem addresses", "one device"},
-    {"tex, tld4, txq, suld, sust, sured, suq, istypep", "no textures and surfaces"},
-    {"shfl, vote without .sync; barrier.cluster, redux and elect on targets before theirs", "not on targets from sm_70 on"},
-    {"fma .oob", "the bits of the NaN that it looks for are not documented"},
-    {"cvt of .s2f6x2, vadd .. vset4 (video), add and the like of .u8x4", "not modelled"},
-    {"call of a function pointer, recursive calls, alloca, stacksave, stackrestore", "calls are expanded when a kernel is decoded"},
-    {NULL, NULL}};
+    {"tcgen05.mma.sp, tcgen05.mma.ws.sp", "the layout of the sparsity metadata stands in figures only", "tcgen05.mma.sp tcgen05.mma.ws.sp"},
+    {"mma.sp, wgmma.mma_async.sp, wgmma of .b1, wmma", "attention does not use them", "mma.sp wgmma.mma_async.sp wgmma..b1 wmma"},
+    {"mma of m8n8k4, m8n8k16, m8n8k32, f64, sub-byte and block-scaled forms", "attention does not use them", "mma..m8n8k mma..f64 mma..u4 mma..s4 mma..b1 mma..kind::"},
+    {"cp.async.bulk.tensor .im2col, .im2col::w, .im2col::w::128", "maps for convolutions cannot be encoded", "cp..im2col"},
+    {"tensormap.replace, tensormap.cp_fenceproxy", "tensor maps are the emulator's own 128 bytes, which a kernel cannot alter", "tensormap"},
+    {"multimem.*", "there is one device", "multimem"},
+    {"st.async, red.async to global memory", "not modelled", "st.async..global red.async..global"},
+    {"tex, tld4, txq, suld, sust, sured, suq, istypep", "there are no textures and surfaces", "tex tld4 txq suld sust sured suq istypep"},
+    {"shfl, vote without .sync", "not there for targets from sm_70 on; barrier.cluster, redux and elect not before theirs", ""},
+    {"fma .oob", "the bits of the NaN that it looks for are not documented", "fma..oob"},
+    {"cvt of .s2f6x2", "not modelled", "cvt..s2f6x2"},
+    {"vadd .. vset4 (video)", "not modelled", "vadd vsub vabsdiff vmin vmax vshl vshr vmad vset"},
+    {"add, sub, min, max of .u8x4, .s8x4", "not there for the targets that are", "add..u8x4 add..s8x4 sub..u8x4 sub..s8x4 min..u8x4 min..s8x4 max..u8x4 max..s8x4"},
+    {"call of a function pointer, recursive calls", "calls are expanded when a kernel is decoded", ""},
+    {"alloca, stacksave, stackrestore", "a thread's local memory is laid out when a kernel is decoded", "alloca stacksave stackrestore"},
+    {NULL, NULL, NULL}};
+
+/* Why a name is refused, or NULL. A pattern is a prefix of the name, or a mnemonic and, behind two dots, a part of what follows it. */
+static const char *refusal(const char *name) {
+  for (const struct isa_refused *r = ws_emu_isa_refused; r->forms; r++)
+    for (const char *p = r->names; *p; p += strcspn(p, " "), p += *p == ' ') {
+      char pattern[64], *part;
+      snprintf(pattern, sizeof pattern, "%.*s", (int)strcspn(p, " "), p);
+      if ((part = strstr(pattern, ".."))) *part++ = 0;
+      size_t n = strlen(pattern);
+      if (strncmp(name, pattern, n)) continue;
+      if (part ? name[n] == '.' && strstr(name + n, part) : true) return r->reason;
+    }
+  return NULL;
+}
 
 /* One of the alternatives at p (up to a space) equals the modifier. */
 static bool offers(const char *p, const char *mod, size_t n) {
@@ -141,7 +159,8 @@ bool ws_emu_isa_match(const char *name, struct isa_use *u, char *why, size_t n) 
     if (!any_order(row) || strncmp(row->mnemonic, name, len) || row->mnemonic[len]) continue;
     if (match_any_order(row, name + len, u)) return true;
   }
-  snprintf(why, n, known ? "this form of '%.*s' is not supported" : "'%.*s' is not supported", (int)len, name);
+  const char *reason = refusal(name);
+  snprintf(why, n, known ? "this form of '%.*s' is not supported%s%s%s" : "'%.*s' is not supported%s%s%s", (int)len, name, reason ? " (" : "", reason ? reason : "", reason ? ")" : "");
   return false;
 }
 

@@ -73,7 +73,10 @@ struct isa_use { /* one instruction name, matched */
 bool ws_emu_isa_match(const char *name, struct isa_use *u, char *why, size_t n);
 bool ws_emu_has(const struct isa_use *u, const char *mod); /* one of the matched modifiers, written with its dot */
 /* What the ISA has and the table has not, with the reason. */
-struct isa_refused { const char *forms, *reason; };
+struct isa_refused {
+  const char *forms, *reason;
+  const char *names; /* patterns of instruction names, for the message (isa.c); "" where the table or the operands decide */
+};
 extern const struct isa_refused ws_emu_isa_refused[]; /* ends with NULLs */
 /* The coverage list as a Markdown table. Writes at most n bytes with the terminator, returns the full length. */
 size_t ws_emu_isa_list(char *out, size_t n);

@@ -50,6 +50,33 @@ static void test_refusals(void **state) {
   }
 }
 
+/* One form of every group that the list calls refused is refused, with the reason that stands there. */
+static void test_refused(void **state) {
+  static const char *const names[] = {"tcgen05.mma.sp.cta_group::1.kind::f16", "tcgen05.mma.ws.sp.cta_group::1.kind::f16", "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16",
+      "wgmma.mma_async.sync.aligned.m64n8k256.s32.b1.b1.and.popc", "wmma.load.a.sync.aligned.row.m16n16k16.f16", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", "mma.sync.aligned.m16n8k64.row.col.s32.u4.s4.s32", "mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64",
+      "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc", "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e3m2.e2m3.f32", "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes", "tensormap.replace.tile.rank.shared::cta.b1024.b32",
+      "multimem.red.relaxed.gpu.global.add.u32", "st.async.release.sys.global.u32", "red.async.release.sys.global.add.u32", "tex.2d.v4.f32.s32", "suld.b.1d.b32.trap", "istypep.texref", "fma.rn.oob.f16", "cvt.rn.satfinite.s2f6x2.f32", "vadd4.u32.u32.u32", "vset2.s32.s32.lt",
+      "add.u8x4", "max.s8x4", "alloca.u64", "stacksave.u64"};
+  (void)state;
+  bool named[32] = {false};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    struct isa_use u;
+    char why[300] = "";
+    assert_false(ws_emu_isa_match(names[i], &u, why, sizeof why));
+    size_t k = 0;
+    while (ws_emu_isa_refused[k].forms && !(*ws_emu_isa_refused[k].names && strstr(why, ws_emu_isa_refused[k].reason))) k++;
+    if (!ws_emu_isa_refused[k].forms) fail_msg("%s: %s", names[i], why);
+    for (const struct isa_refused *r = ws_emu_isa_refused; r->forms; r++) /* groups may share a reason */
+      if (!strcmp(r->reason, ws_emu_isa_refused[k].reason)) named[r - ws_emu_isa_refused] = true;
+  }
+  for (size_t k = 0; ws_emu_isa_refused[k].forms; k++)
+    if (*ws_emu_isa_refused[k].names && !named[k]) fail_msg("no form of '%s' is here", ws_emu_isa_refused[k].forms);
+  struct isa_use u;
+  char why[300] = "";
+  assert_false(ws_emu_isa_match("st.async.global.u32.u32", &u, why, sizeof why) || ws_emu_isa_match("add.u32.u32", &u, why, sizeof why));
+  assert_null(strchr(why, '(')); /* only where a pattern says so */
+}
+
 /* The assembler's order of modifiers is free, but for types, state spaces and the words of the mnemonic. */
 static void test_order(void **state) {
   static const struct { const char *name, *key; } good[] = {
@@ -100,6 +127,6 @@ static void test_list(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_refusals), cmocka_unit_test(test_order), cmocka_unit_test(test_list)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_refusals), cmocka_unit_test(test_refused), cmocka_unit_test(test_order), cmocka_unit_test(test_list)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
