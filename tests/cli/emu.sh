@@ -126,6 +126,10 @@ expect 1 "warpscore: error: never.ptx: kernel 'a': 10:1: error: register 'x' is 
 expect 0 "warpscore: warning: kernel 'a', line 10: 'add.u32 t, x, t;': register 'x' is read but nothing has written it" never.ptx --uninitialised warn
 expect 2 "warpscore: error: --uninitialised: 'x' is no value; see \`warpscore emu --help\`" never.ptx --uninitialised x
 
+# ---- in order: what the kernel prints, then what is said about it ----
+expect 0 "hi
+warpscore: warning: kernel 'a', line 13: 'add.u32 t, x, t;': register 'x' may be read before it is written" "$data/hi.ptx"
+
 # ---- races ----
 printf '.version 7.8\n.target sm_80\n.address_size 64\n.visible .entry a() {\n.reg .b32 t;\n.shared .b32 s;\nmov.u32 t, %%tid.x;\nst.shared.b32 [s], t;\nret;\n}\n' >race.ptx
 expect 0 '' race.ptx --block 32

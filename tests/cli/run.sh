@@ -34,6 +34,7 @@ that 'head -c 128 "$work/o1.npy" | grep -q "(2, 4, 37, 64,)"' 'O has the shape o
 that 'head -c 128 "$work/l1.npy" | grep -q "(2, 4, 37,)"' 'LSE has the shape of Q without its columns'
 expect 0 'PASS' $run "$work/k64.ptx" --q "$work/q.npy" --shape hkv=4,sk=9
 expect 2 '--q: shape (2, 4, 37, 64) found, but --shape says sq=70' $run "$work/k64.ptx" --q "$work/q.npy" --shape sq=70
+that '[ "$(sed -n "s/ .*//; 1p; 3p; 4p" "$work/out" | tr "\n" " ")" = "kernel resources warpscore: " ]' 'an error comes behind what was printed before it'
 expect 2 '--v: shape (2, 2, 50, 64) found, but --shape says hkv=4' $run "$work/k64.ptx" --v "$work/v.npy" --shape hkv=4
 expect 2 '--k: shape (2, 2, 50, 64) found, but --shape says b=1' $run "$work/k64.ptx" --k "$work/k.npy" --shape b=1
 expect 0 'b=2,hq=4,hkv=2,sq=37,sk=50' $run "$work/k64.ptx" $files --shape b=2,hq=4,hkv=2,sq=37,sk=50
