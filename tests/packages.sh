@@ -70,12 +70,35 @@ install_packages() {
   if command -v ninja >/dev/null; then generator=Ninja; fi
 }
 
+# percent LOG: how far ninja ("[12/345] ..") or make ("[ 12%] ..") says it is.
+percent() {
+  sed -n -e 's/^\[\([0-9]*\)\/\([0-9]*\)\].*/\1 \2/p' -e 's/^\[ *\([0-9]*\)%\].*/\1 100/p' "$1" | awk '{ n = $1; m = $2 } END { print m ? int(100 * n / m) : 0 }'
+}
+
+# follow PID LOG: one line that grows with each tenth of a build, until the process ends.
+follow() {
+  shown=0
+  # shellcheck disable=SC2064 # the process that runs now
+  trap "kill $1 2>/dev/null; exit 130" INT TERM # a process in the background does not hear of it by itself
+  while kill -0 "$1" 2>/dev/null; do
+    now=$(percent "$2")
+    while [ $((shown + 10)) -le "$now" ] && [ "$shown" -lt 90 ]; do
+      shown=$((shown + 10))
+      printf ' %s%%' "$shown"
+    done
+    sleep 1
+  done
+  trap - INT TERM
+  if wait "$1"; then printf ' done\n'; else printf '\n' && return 1; fi
+}
+
 # build_in FOLDER OPTIONS...: configures once with the generator at hand, then builds.
 build_in() {
   folder=$1
   shift
   if [ ! -f "$folder/CMakeCache.txt" ]; then set -- -G "$generator" "$@"; fi
-  cmake -S . -B "$folder" "$@" >"$folder.log" 2>&1 && cmake --build "$folder" -j "$jobs" >>"$folder.log" 2>&1 || {
+  { cmake -S . -B "$folder" "$@" && exec cmake --build "$folder" -j "$jobs"; } >"$folder.log" 2>&1 &
+  follow $! "$folder.log" || {
     tail -n 40 "$folder.log" >&2
     die "the build in $folder failed; its log is $folder.log"
   }

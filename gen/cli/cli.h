@@ -2,6 +2,7 @@
  *
  *   main.c      the table of commands
  *   check.c gen.c run.c bench.c   one command each
+ *   inputs.c    what run reads from .npy files
  *   probe.c     where elements lie; probe_check.c: the same asked of a device
  *   emu.c       any PTX kernel on the emulator; emu_args.c: its arguments
  *   report.c    messages, and the exit codes of failed calls
@@ -153,6 +154,7 @@ void ws_cli_text_free(struct ws_cli_text *t);
 bool ws_cli_read_file(const char *path, char **text, size_t *length); /* says why not */
 /* Through a temporary file beside it and a rename: the file is there whole, or as it was. "-" and NULL = stdout. */
 bool ws_cli_write_file(const char *path, const void *bytes, size_t length);
+bool ws_cli_can_write(const char *path); /* as far as can be told before; says why not */
 
 /* ---- ptxas.c ---- */
 
@@ -264,7 +266,7 @@ struct ws_cli_verdict {
   char damage[160];
   bool pass;
 };
-/* False when memory ran out. */
+/* False when memory ran out. What takes long is shown on a terminal. */
 bool ws_cli_judge(const struct ws_cli_problem *p, struct ws_cli_verdict *v);
 
 struct ws_cli_distance { /* of the same output on two devices */

@@ -11,9 +11,12 @@ static const char help_text[] =
     "usage: warpscore emu [OPTIONS] KERNEL.ptx\n"
     "       warpscore emu --list-unsupported KERNEL.ptx\n"
     "       warpscore emu --coverage\n\n"
-    "Runs one kernel of a PTX file on the CPU emulator. Every address is checked; a fault is reported with the PTX line,\n"
-    "the CTA and the thread. Files are written only after the kernel has ended well. Exit code 1 when the kernel is\n"
-    "refused or faults.\n\n"
+    "Runs one kernel of a PTX file on the CPU emulator. A fault is reported with the PTX line, the CTA and the thread.\n"
+    "Files are written only after the kernel has ended well. Exit code 1 when the kernel is refused or faults.\n\n"
+    "Looked for: addresses out of bounds or misaligned, registers read before they are written, races in shared and tensor\n"
+    "memory, asynchronous operations that nobody waits for, misused barriers, deadlocks. Not looked for: races in global\n"
+    "memory or within a warp, reads of memory that nobody has written (shared memory starts as 0xFF bytes, device memory as\n"
+    "0xA5), and a barrier in a branch that a part of a warp takes, where the other lanes end or come to it later.\n\n"
     "options:\n"
     "      --entry NAME         the kernel (default: the only one)\n"
     "      --grid X[,Y[,Z]]     CTAs (default 1)\n"
@@ -33,6 +36,8 @@ static const char help_text[] =
     "      --uninitialised HOW  registers read before they are written: warn, error (default: an error where no path\n"
     "                           writes them, else a warning) or strict (always an error)\n"
     "      --strict             --uninitialised strict\n"
+    "      --race HOW           on (default), lenient (without the fences of tensor memory that published kernels leave\n"
+    "                           out) or off\n"
     "      --threads N          worker threads, 0 = one a core (default)\n"
     "      --watchdog SECONDS   stop the kernel after this time (default: never)\n"
     "      --stats              what the emulator counted\n"
@@ -57,7 +62,7 @@ struct emulator {
   size_t (*coverage)(char *, size_t);
 };
 struct request {
-  const char *entry, *schedule, *tensor, *device, *uninitialised, *threads, *watchdog;
+  const char *entry, *schedule, *tensor, *device, *uninitialised, *race, *threads, *watchdog;
   int64_t grid[3], block[3], smem;
   bool stats, list, coverage;
   struct emu_arg args[EMU_MAX_ARGS];
@@ -83,7 +88,7 @@ static int open_emulator(struct emulator *e) {
 }
 
 static int said(const struct emulator *e, int code, const char *what) {
-  char msg[2048] = "";
+  char msg[8192] = "";
   e->last_message(msg, sizeof msg);
   return ws_cli_fail(code, "%s: %s", what, *msg ? msg : "refused by the emulator");
 }
@@ -160,6 +165,8 @@ static void print_warnings(const struct emulator *e, struct CUfunc_st *f) {
 static int launch(const struct emulator *e, struct CUfunc_st *f, struct request *q, const char *path) {
   void *params[EMU_MAX_ARGS];
   int code = check_args(e, f, q);
+  for (int i = 0; i < q->nargs && !code; i++)
+    if (q->args[i].write && !ws_cli_can_write(q->args[i].write)) code = WS_CLI_USAGE;
   if (!code) code = upload(e, q);
   if (code) return code;
   for (int i = 0; i < q->nargs; i++) params[i] = &q->args[i].value; /* little-endian: the low bytes come first */
@@ -219,7 +226,7 @@ static int execute(struct request *q, const char *path) {
   if (path && !ws_cli_read_file(path, &ptx, &length)) return WS_CLI_USAGE;
   int code = open_emulator(&e);
   const struct { const char *option, *name, *value; } settings[] = {{"--schedule", "schedule", q->schedule},
-      {"--tensor", "tensor", q->tensor}, {"--device", "device", q->device}, {"--threads", "threads", q->threads}, {"--watchdog", "watchdog", q->watchdog}, {"--uninitialised", "uninitialised", q->uninitialised}};
+      {"--tensor", "tensor", q->tensor}, {"--device", "device", q->device}, {"--threads", "threads", q->threads}, {"--watchdog", "watchdog", q->watchdog}, {"--uninitialised", "uninitialised", q->uninitialised}, {"--race", "race", q->race}};
   for (size_t i = 0; i < sizeof settings / sizeof *settings && !code; i++)
     if (settings[i].value && e.set_option(settings[i].name, settings[i].value))
       code = ws_cli_fail(WS_CLI_USAGE, "%s: '%s' is no value; see `warpscore emu --help`", settings[i].option, settings[i].value);
@@ -263,7 +270,7 @@ static int parse_options(struct request *q, int argc, char **argv) {
   static const struct option options[] = {
       {"entry", required_argument, NULL, 'e'}, {"grid", required_argument, NULL, 'g'}, {"block", required_argument, NULL, 'b'},
       {"smem", required_argument, NULL, 's'}, {"arg", required_argument, NULL, 'a'}, {"schedule", required_argument, NULL, 'c'},
-      {"uninitialised", required_argument, NULL, 'u'}, {"tensor", required_argument, NULL, 'T'}, {"device", required_argument, NULL, 'd'}, {"strict", no_argument, NULL, 'S'}, {"threads", required_argument, NULL, 't'},
+      {"uninitialised", required_argument, NULL, 'u'}, {"race", required_argument, NULL, 'r'}, {"tensor", required_argument, NULL, 'T'}, {"device", required_argument, NULL, 'd'}, {"strict", no_argument, NULL, 'S'}, {"threads", required_argument, NULL, 't'},
       {"watchdog", required_argument, NULL, 'w'}, {"stats", no_argument, NULL, 'i'}, {"list-unsupported", no_argument, NULL, 'l'},
       {"coverage", no_argument, NULL, 'v'}, {"help", no_argument, NULL, 'h'}, {0}};
   for (int c, code = 0; (c = ws_cli_next_option(argc, argv, ":h", options)) != -1;) {
@@ -275,6 +282,7 @@ static int parse_options(struct request *q, int argc, char **argv) {
       case 'a': code = take_arg(q, optarg); break;
       case 'c': q->schedule = optarg; break;
       case 'u': q->uninitialised = optarg; break;
+      case 'r': q->race = optarg; break;
       case 'T': q->tensor = optarg; break;
       case 'd': q->device = optarg; break;
       case 'S': q->uninitialised = "strict"; break;

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define LIMIT 1.5
 #define LN2 0.69314718055994531
@@ -135,12 +136,24 @@ static bool plain_errors(const struct ws_reference *problem, const struct ws_ref
   return true;
 }
 
+/* The reference of long sequences takes minutes, on all cores. watcher: the share that was shown last. */
+static void show_progress(void *watcher, double done) {
+  double *shown = watcher;
+  if (done >= *shown && done < *shown + 0.01) return;
+  *shown = done;
+  fprintf(stderr, "\rreference %3.0f %%", 100 * done);
+}
+
 bool ws_cli_judge(const struct ws_cli_problem *p, struct ws_cli_verdict *v) {
   struct space s;
   struct ws_ref_attention reference = ws_cli_problem_reference(p);
   const struct ws_reference *problem = ws_reference_find(ws_manifest_kernel(p->manifest)->problem);
   enum ws_ref_type type = p->t[WS_CLI_O].type;
   memset(v, 0, sizeof *v);
+  const double many = 2e8; /* pairs of a query and a key: some seconds */
+  bool shown = (double)reference.batch * (double)reference.heads * (double)reference.queries * (double)reference.keys > many && isatty(STDERR_FILENO);
+  double share = 0;
+  if (shown) reference.progress = show_progress, reference.watcher = &share;
   bool good = make_space(p, &s) && problem->exact(&reference, s.o, s.lse);
   double o = 0, lse = 0;
   if (good) take_results(p, &s, v);
@@ -154,6 +167,7 @@ bool ws_cli_judge(const struct ws_cli_problem *p, struct ws_cli_verdict *v) {
     v->pass = within(&v->o, v->limit_o) && within(&v->lse, v->limit_lse) && !v->unwritten && !v->damaged;
   }
   free_space(&s);
+  if (shown) fputs("\r               \r", stderr);
   return good;
 }
 

@@ -159,7 +159,7 @@ bool ws_cli_npy_parse(const void *bytes, size_t length, int rank, struct ws_cli_
   size_t data = 0;
   memset(out, 0, sizeof *out);
   if (!find_header(&h, bytes, length, &data) || !parse_header(&h)) return false;
-  if (h.rank != rank) return bad(&h, "rank %d found, expected %d: (batch, heads, sequence, head dim)", h.rank, rank);
+  if (h.rank != rank) return bad(&h, "rank %d found, expected %d%s", h.rank, rank, rank == 4 ? ": (batch, heads, sequence, head dim)" : "");
   return take_elements(&h, (const unsigned char *)bytes + data, length - data, out);
 }
 

@@ -76,10 +76,8 @@ static bool enough_memory(struct ws_cli_problem *p) {
   double rows = (double)s->b * (double)s->hq * (double)s->sq, keys = (double)s->b * (double)s->hkv * (double)s->sk;
   need += rows * (double)(p->dv + 1) * (sizeof(double) + 2 * sizeof(float)) + keys * (double)(p->d + p->dv) * sizeof(float); /* the reference's */
   if (have <= 0 || need <= have) return true;
-  char shape[256];
-  ws_cli_print_shape(s, shape, sizeof shape);
-  p->code = ws_cli_fail(WS_CLI_MISSING, "shape %s: %.3g GB of host memory are needed for the tensors and the reference, %.3g GB are free", shape,
-                        need * 1e-9, have * 1e-9);
+  p->code = ws_cli_fail(WS_CLI_MISSING, "%.3g GB of host memory are needed for the tensors and the reference, %.3g GB are free", need * 1e-9,
+                        have * 1e-9);
   return false;
 }
 

@@ -1,6 +1,7 @@
 /* warpscore run: a kernel on random data (or .npy files), held against the fp64 reference. */
 #include "cli.h"
 #include "emu/wsemu.h"
+#include "inputs.h"
 #include <getopt.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -31,6 +32,7 @@ static const char help_text[] =
     "      --scale X            of the scores, more than 0 (default: the kernel's, 1/sqrt(head dim))\n"
     "      --q --k --v FILE     inputs from .npy files, <f4 or <f2, shape (b,h,s,d), rounded to the kernel's type. What\n"
     "                           they say about the shape --shape must not contradict\n"
+    "      --in NAME=FILE       the same for any input of the kernel (slopes, bias, ..): of the shape that it has there\n"
     "      --o, --out FILE      write O as .npy (<f4), of the last shape\n"
     "      --lse FILE           write LSE as .npy (<f4), of the last shape\n"
     "      --device DEVICE      cuda:N, emu or best (default: best: a GPU that can run the kernel, else the emulator)\n"
@@ -50,7 +52,8 @@ enum { MOST_SCHEDULES = 32 };
 
 struct request {
   struct ws_cli_spec_options spec;
-  const char *device, *compare, *file[3], *out, *lse;
+  const char *device, *compare, *out, *lse;
+  struct ws_cli_files files;
   const char *schedule[MOST_SCHEDULES]; /* of the emulator; nschedules = 0: as it stands */
   size_t nschedules;
   struct ws_cli_shapes shapes;
@@ -85,49 +88,7 @@ static int load_on(struct loaded *s, const char *device, const struct ws_manifes
   return code;
 }
 
-/* ---- inputs ---- */
-
-/* The shape's extent is the file's, unless --shape says another one. */
-static bool take_extent(struct ws_cli_shape *s, enum ws_cli_extent which, int64_t *extent, const char *name, const char *option, const struct ws_cli_array *a, int dim) {
-  if (s->given & which && *extent != a->shape[dim])
-    return ws_cli_fail(0, "%s: shape (%lld, %lld, %lld, %lld) found, but --shape says %s=%lld", option, (long long)a->shape[0],
-                       (long long)a->shape[1], (long long)a->shape[2], (long long)a->shape[3], name, (long long)*extent),
-           false;
-  *extent = a->shape[dim];
-  return true;
-}
-
-/* Files tell what --shape leaves open, and must not contradict it or each other. */
-static bool shape_of_files(const struct ws_cli_array *a, struct ws_cli_shape *s) {
-  const struct ws_cli_array *q = &a[0], *k = &a[1], *v = &a[2];
-  if (k->data && v->data && memcmp(k->shape, v->shape, 3 * sizeof *k->shape))
-    return ws_cli_fail(0, "--k and --v: batch, heads or lengths differ"), false;
-  const struct ws_cli_array *kv = k->data ? k : v;
-  const char *option = k->data ? "--k" : "--v";
-  if (q->data && kv->data && q->shape[0] != kv->shape[0])
-    return ws_cli_fail(0, "--q has batch %lld, --k or --v has %lld", (long long)q->shape[0], (long long)kv->shape[0]),
-           false;
-  if (q->data && (!take_extent(s, WS_CLI_B, &s->b, "b", "--q", q, 0) || !take_extent(s, WS_CLI_HQ, &s->hq, "hq", "--q", q, 1) ||
-                  !take_extent(s, WS_CLI_SQ, &s->sq, "sq", "--q", q, 2)))
-    return false;
-  return !kv->data || (take_extent(s, WS_CLI_B, &s->b, "b", option, kv, 0) && take_extent(s, WS_CLI_HKV, &s->hkv, "hkv", option, kv, 1) &&
-                       take_extent(s, WS_CLI_SK, &s->sk, "sk", option, kv, 2));
-}
-
-static bool fill_inputs(struct ws_cli_problem *p, const struct ws_cli_array *files) {
-  static const char *const names[] = {"--q", "--k", "--v"};
-  ws_cli_problem_inputs(p);
-  for (int i = 0; i < 3; i++) {
-    struct ws_cli_tensor *t = &p->t[WS_CLI_Q + i];
-    if (!files[i].data) continue;
-    if (files[i].shape[3] != t->shape[3])
-      return ws_cli_fail(0, "%s: head dim %lld found, the kernel has %lld", names[i], (long long)files[i].shape[3],
-                         (long long)t->shape[3]),
-             false;
-    ws_cli_tensor_values(t, files[i].data);
-  }
-  return true;
-}
+/* ---- outputs ---- */
 
 static bool write_output(const struct ws_cli_tensor *t, const char *path) {
   int64_t n = ws_cli_tensor_count(t);
@@ -232,8 +193,11 @@ static void print_head(const struct ws_manifest *m, const struct loaded *s) {
   printf("kernel    %s for %s:", k->entry, k->target);
   for (size_t i = 0; (name = ws_manifest_setting_at(m, i, &value)); i++) printf("%s %s %s", i ? "," : "", name, value);
   printf("\ndevice    %s: %s%s%s%s\n", d->name, d->model, *d->choice ? " (" : "", d->choice, *d->choice ? ")" : "");
-  printf("resources %d registers, %d bytes spilled, %u bytes of shared memory, %d CTAs an SM\n", r->registers,
-         r->local_bytes, k->shared + (uint32_t)r->static_shared, r->ctas_per_sm);
+  if (r->registers)
+    printf("resources %d registers, %d bytes spilled, %u bytes of shared memory, %d CTAs an SM\n", r->registers,
+           r->local_bytes, k->shared + (uint32_t)r->static_shared, r->ctas_per_sm);
+  else
+    printf("resources registers not known without the assembler, %u bytes of shared memory\n", k->shared + (uint32_t)r->static_shared);
 }
 
 /* ---- the emulator's counters ---- */
@@ -331,12 +295,12 @@ static int execute(struct ws_cli_problem *p, const struct loaded *s, double time
   return code;
 }
 
-static int compare(struct result *r, const struct ws_cli_array *files, const struct loaded *other, double timeout) {
+static int compare(struct result *r, const struct ws_cli_inputs *files, const struct loaded *other, double timeout) {
   struct ws_cli_problem twin;
   double time;
   if (!ws_cli_problem_init(&twin, r->problem.manifest, &r->problem.shape, &r->problem.scale)) return twin.code;
   int code = ws_cli_problem_tensors(&twin) ? WS_CLI_OK : twin.code;
-  if (code == WS_CLI_OK) code = fill_inputs(&twin, files) ? execute(&twin, other, timeout, &time) : WS_CLI_USAGE;
+  if (code == WS_CLI_OK) code = ws_cli_inputs_fill(&twin, files) ? execute(&twin, other, timeout, &time) : WS_CLI_USAGE;
   if (code == WS_CLI_OK) {
     r->compared = true;
     r->distance = ws_cli_compare(&r->problem, &twin);
@@ -349,7 +313,7 @@ static int compare(struct result *r, const struct ws_cli_array *files, const str
 static bool same_bits(const struct ws_cli_tensor *a, const struct ws_cli_tensor *b) { return !memcmp(a->after, b->after, a->bytes); }
 
 /* The same shape under the other completion orders: nothing that a kernel may rely on has changed. */
-static int run_other_schedules(const struct request *q, struct result *r, const struct ws_cli_array *files, const struct loaded *s) {
+static int run_other_schedules(const struct request *q, struct result *r, const struct ws_cli_inputs *files, const struct loaded *s) {
   int code = WS_CLI_OK;
   for (size_t i = 1; i < q->nschedules && code == WS_CLI_OK && !r->disturbed; i++) {
     struct ws_cli_problem twin;
@@ -357,7 +321,7 @@ static int run_other_schedules(const struct request *q, struct result *r, const 
     if (!ws_cli_problem_init(&twin, r->problem.manifest, &r->problem.shape, &r->problem.scale)) return twin.code;
     set_option(s, "schedule", q->schedule[i]);
     code = ws_cli_problem_tensors(&twin) ? WS_CLI_OK : twin.code;
-    if (code == WS_CLI_OK) code = fill_inputs(&twin, files) ? execute(&twin, s, q->timeout, &time) : WS_CLI_USAGE;
+    if (code == WS_CLI_OK) code = ws_cli_inputs_fill(&twin, files) ? execute(&twin, s, q->timeout, &time) : WS_CLI_USAGE;
     bool same = code != WS_CLI_OK || (same_bits(&r->problem.t[WS_CLI_O], &twin.t[WS_CLI_O]) && same_bits(&r->problem.t[WS_CLI_LSE], &twin.t[WS_CLI_LSE]));
     if (!same) r->disturbed = q->schedule[i], r->pass = false;
     if (code != WS_CLI_OK) fprintf(stderr, "warpscore: the schedule was %s\n", q->schedule[i]);
@@ -368,15 +332,15 @@ static int run_other_schedules(const struct request *q, struct result *r, const 
 }
 
 static int run_shape(struct request *q, const struct ws_manifest *m, const struct ws_cli_shape *given,
-                     const struct ws_cli_array *files, const struct loaded *loaded, struct result *r) {
+                     const struct ws_cli_inputs *files, const struct loaded *loaded, struct result *r) {
   struct ws_cli_shape shape = *given;
   memset(r, 0, sizeof *r);
-  if (!shape_of_files(files, &shape)) return WS_CLI_USAGE;
+  if (!ws_cli_inputs_shape(files, &shape)) return WS_CLI_USAGE;
   if (!ws_cli_problem_init(&r->problem, m, &shape, q->has_scale ? &q->scale : NULL)) return r->problem.code;
   int code = WS_CLI_OK;
   if (!ws_cli_problem_tensors(&r->problem))
     code = r->problem.code;
-  else if (!fill_inputs(&r->problem, files))
+  else if (!ws_cli_inputs_fill(&r->problem, files))
     code = WS_CLI_USAGE;
   else
     code = execute(&r->problem, &loaded[0], q->timeout, &r->seconds);
@@ -390,7 +354,7 @@ static int run_shape(struct request *q, const struct ws_manifest *m, const struc
   return code;
 }
 
-static int run_shapes(struct request *q, const struct ws_manifest *m, const struct ws_cli_array *files,
+static int run_shapes(struct request *q, const struct ws_manifest *m, const struct ws_cli_inputs *files,
                       const struct loaded *loaded, json_t *results) {
   int code = WS_CLI_OK;
   size_t failed = 0;
@@ -426,7 +390,7 @@ static int set_schedules(const struct request *q, const struct loaded *s) {
 }
 
 static int run_kernel(struct request *q, const struct ws_cli_text *text, const struct ws_manifest *m,
-                      const struct ws_cli_array *files) {
+                      const struct ws_cli_inputs *files) {
   struct loaded loaded[2] = {{0}};
   struct wsemu_stats stats;
   json_t *root = json_object(), *results = json_array();
@@ -458,26 +422,23 @@ static int run_kernel(struct request *q, const struct ws_cli_text *text, const s
 }
 
 static int run_request(struct request *q, const char *path) {
-  static const char *const names[] = {"--q", "--k", "--v"};
-  struct ws_cli_array files[3] = {{0}};
+  struct ws_cli_inputs *in = calloc(1, sizeof *in);
   struct ws_cli_text text = {0};
   struct ws_manifest *m = NULL;
   struct ws_error_info err;
-  int code = WS_CLI_OK;
-  bool any = q->out || q->lse;
-  for (int i = 0; i < 3 && code == WS_CLI_OK; i++) {
-    any |= q->file[i] != NULL;
-    if (q->file[i] && !ws_cli_npy_read(q->file[i], 4, &files[i])) code = WS_CLI_USAGE;
-  }
-  if (code == WS_CLI_OK && any && q->shapes.n > 1)
-    code = ws_cli_fail(WS_CLI_USAGE, "%s and the like take one shape", names[0]);
+  int code = in ? WS_CLI_OK : ws_cli_fail(WS_CLI_INTERNAL, "out of memory");
+  if (code == WS_CLI_OK && q->shapes.n > 1 && (q->out || q->lse || ws_cli_files_any(&q->files)))
+    code = ws_cli_fail(WS_CLI_USAGE, "--q and the like take one shape");
+  if (code == WS_CLI_OK && ((q->out && !ws_cli_can_write(q->out)) || (q->lse && !ws_cli_can_write(q->lse)))) code = WS_CLI_USAGE;
   if (code == WS_CLI_OK) code = ws_cli_obtain(path, &q->spec, &text);
   if (code == WS_CLI_OK && ws_manifest_parse(text.ptx, text.length, &m, &err))
     code = ws_cli_fail(WS_CLI_REJECTED, "%s: %s", path, err.message);
-  if (code == WS_CLI_OK) code = run_kernel(q, &text, m, files);
+  if (code == WS_CLI_OK) code = ws_cli_inputs_read(&q->files, m, in);
+  if (code == WS_CLI_OK) code = run_kernel(q, &text, m, in);
   ws_manifest_free(m);
   ws_cli_text_free(&text);
-  for (int i = 0; i < 3; i++) free(files[i].data);
+  if (in) ws_cli_inputs_free(in);
+  free(in);
   return code;
 }
 
@@ -488,6 +449,7 @@ enum {
   OPT_Q,
   OPT_K,
   OPT_V,
+  OPT_IN,
   OPT_O,
   OPT_LSE,
   OPT_DEVICE,
@@ -503,6 +465,7 @@ static const struct option options[] = {
     {"q", required_argument, NULL, OPT_Q},
     {"k", required_argument, NULL, OPT_K},
     {"v", required_argument, NULL, OPT_V},
+    {"in", required_argument, NULL, OPT_IN},
     {"o", required_argument, NULL, OPT_O},
     {"out", required_argument, NULL, OPT_O},
     {"lse", required_argument, NULL, OPT_LSE},
@@ -531,7 +494,8 @@ static bool own_option(int option, char *value, struct request *q) {
     return ws_cli_parse_number("--scale", value, &q->scale) && (q->scale > 0 || (ws_cli_fail(0, "--scale: %s found, expected a number > 0", value), false));
   case OPT_Q:
   case OPT_K:
-  case OPT_V: q->file[option - OPT_Q] = value; return true;
+  case OPT_V: q->files.qkv[option - OPT_Q] = value; return true;
+  case OPT_IN: return ws_cli_files_add(&q->files, value);
   case OPT_O: q->out = value; return true;
   case OPT_LSE: q->lse = value; return true;
   case OPT_DEVICE: q->device = value; return true;

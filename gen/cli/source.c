@@ -93,6 +93,23 @@ bool ws_cli_write_file(const char *path, const void *bytes, size_t length) {
   return good;
 }
 
+bool ws_cli_can_write(const char *path) {
+  struct stat st;
+  if (!strcmp(path, "-")) return true;
+  bool exists = !stat(path, &st), good = true;
+  if (exists && !S_ISREG(st.st_mode)) {
+    good = !S_ISDIR(st.st_mode) && !access(path, W_OK);
+    if (S_ISDIR(st.st_mode)) errno = EISDIR;
+  } else { /* a file of that folder takes its place */
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    good = folder && !access(folder, W_OK | X_OK);
+    free(folder);
+  }
+  if (!good) ws_cli_fail(0, "%s: cannot be written: %s", path, strerror(errno));
+  return good;
+}
+
 /* ---- specs ---- */
 
 char *ws_cli_diagnostics(struct ws_cli_unit *u, bool json) {

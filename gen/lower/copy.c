@@ -465,8 +465,9 @@ void ws_lower_copy(struct lower *l, struct ws_act *a) {
   }
   if (!part_is_plain(l, from) || !part_is_plain(l, to)) return;
   bool loop = ws_lower_in_loop(l, NULL, from->buffer) || ws_lower_in_loop(l, NULL, to->buffer);
-  const struct copy_map *f = ws_copy_map(l, from->buffer->name, from->rows, from->cols, from->buffer->type, &from->buffer->layout, false, loop, a->src->pos);
-  const struct copy_map *t = ws_copy_map(l, to->buffer->name, to->rows, to->cols, to->buffer->type, &to->buffer->layout, false, loop, a->src->pos);
+  bool whole = from->cols == from->buffer->cols && to->cols == to->buffer->cols && from->buffer->layout.units == to->buffer->layout.units; /* with the padding of rows */
+  const struct copy_map *f = ws_copy_map(l, from->buffer->name, from->rows, from->cols, from->buffer->type, &from->buffer->layout, whole, loop, a->src->pos);
+  const struct copy_map *t = ws_copy_map(l, to->buffer->name, to->rows, to->cols, to->buffer->type, &to->buffer->layout, whole, loop, a->src->pos);
   if (f->rows_pass != t->rows_pass) {
     ws_error(l->diags, a->src->pos, "not-lowered", "a copy between tiles whose rows lie in different ways: `%s` and `%s`", from->buffer->name, to->buffer->name);
     return;

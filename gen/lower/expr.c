@@ -44,6 +44,8 @@ static const char *const simple[] = {
     [WS_F_LOG2] = "log2_f32", [WS_F_TANH] = "tanh_f32", [WS_F_FLOOR] = "floor_f32", [WS_F_ALL] = NULL};
 static const char *const simple_s32[] = {[WS_F_ADD] = "add_s32", [WS_F_SUB] = "sub_s32", [WS_F_MUL] = "mul_s32", [WS_F_MAX] = "max_s32",
                                          [WS_F_MIN] = "min_s32", [WS_F_NEG] = "neg_s32", [WS_F_ABS] = "abs_s32", [WS_F_FMA] = "mad_s32", [WS_F_ALL] = NULL};
+const char *ws_eval_simple(enum ws_fn f) { return simple[f]; }
+bool ws_eval_known(const struct eval *ev, const struct ws_node *x) { return find(ev, x) != NULL; }
 const char *const ws_compare_ops[] = {[WS_F_EQ] = "eq", [WS_F_NE] = "ne", [WS_F_LT] = "lt", [WS_F_LE] = "le", [WS_F_GT] = "gt", [WS_F_GE] = "ge"};
 
 static bool integer(const struct ws_node *x) { return x->type == WS_I32 || (x->kind == WS_N_CONST && x->value == floor(x->value) && fabs(x->value) < 1e9); }
@@ -119,6 +121,11 @@ static bool on_fma_pipe(const struct lower *l, const struct extent *x, int e) {
 static const char *exp2_poly(struct lower *l, const char *d, const char *x) {
   OP(l, "exp2_poly", d, x, ws_lower_temp(l, WS_REG_F32), ws_lower_temp(l, WS_REG_F32), ws_lower_temp(l, WS_REG_B32), ws_lower_temp(l, WS_REG_B32));
   return d;
+}
+
+void ws_eval_exp2(struct eval *ev, int e, const char *d, const char *x) {
+  if (on_fma_pipe(ev->l, &ev->ext, e)) exp2_poly(ev->l, d, x);
+  else OP(ev->l, "exp2_f32", d, x);
 }
 
 /* One of a pair of 16-bit values as f32. */
@@ -277,6 +284,11 @@ static struct tile value_into(struct lower *l, struct ws_node *x, const struct t
   ev->l = l, ev->ext = ws_tile_extent(&t);
   ws_eval_prepare(ev, x, true);
   enum ws_type type = x->type == WS_I32 ? WS_I32 : WS_F32;
+  for (int e = 0; e < t.n && ws_pairs_help(ev, x); e += 2) {
+    const char *out[2];
+    ws_eval_pair(ev, x, e, &t.reg[e], out);
+    if (e + 2 == t.n) return t;
+  }
   for (int e = 0; e < t.n; e++) {
     const char *r = x->type == WS_BOOL ? ws_eval_predicate(ev, x, e) : ws_eval_element(ev, x, e, type, t.reg[e]);
     if (strcmp(r, t.reg[e])) OP(l, x->type == WS_BOOL ? "mov_pred" : type == WS_I32 ? "mov_s32" : "mov_f32", t.reg[e], r);

@@ -87,6 +87,22 @@ static const char *address(struct lower *l, const struct place *p, const struct 
 
 static const char *element_type(enum ws_type t) { return t == WS_BF16 ? "bf16" : "f16"; }
 
+/* Columns that do not start or end at multiples of 16: whole pairs of units are read, and the units that are asked for kept. */
+static void read_units(struct lower *l, const struct ws_mem *m, const struct tile *t, const struct frag_map *f, const struct place *p) {
+  int first = m->col0 / 8, n = m->cols / 8;
+  const char *pair[4];
+  for (int i = 0; i < 4; i++) pair[i] = ws_lower_temp(l, WS_REG_B32);
+  for (int mi = 0; mi < t->mt; mi++)
+    for (int u = 0; u < t->nt; u++) {
+      const char **d = &t->reg[(mi * t->nt + u) * 2];
+      if (u < n && (u == 0 || (first + u) % 2 == 0)) {
+        const char *imm, *reg = address(l, p, f, m->row0 + mi * 16, (first + u) / 2 * 2, &imm);
+        OP(l, "ldmatrix", pair[0], pair[1], pair[2], pair[3], reg, imm);
+      }
+      for (int i = 0; i < 2; i++) OP(l, "mov_b32", d[i], u < n ? pair[(first + u) % 2 * 2 + i] : "0");
+    }
+}
+
 struct tile ws_lower_read_a(struct lower *l, const struct ws_mem *m, const struct tile *into) {
   struct tile t = *into;
   if (m->space == WS_SMEM && m->transposed && ws_type_bits(m->buffer->type) == 16 && t.packed && m->rows % 16 == 0) return ws_read_turned(l, m, into);
@@ -96,6 +112,10 @@ struct tile ws_lower_read_a(struct lower *l, const struct ws_mem *m, const struc
   }
   const struct frag_map *f = ws_frag_map(l, FRAG_A, m->buffer, ws_warp_rows(l, m->rows));
   struct place p = place_of(l, f, m, 2);
+  if (m->col0 / 8 % 2 || t.nt % 2) {
+    read_units(l, m, &t, f, &p);
+    return t;
+  }
   for (int mi = 0; mi < t.mt; mi++)
     for (int kt = 0; kt < t.nt / 2; kt++) {
       const char *imm, *reg = address(l, &p, f, m->row0 + mi * 16, m->col0 / 8 + kt * 2, &imm), **a = &t.reg[(mi * t.nt + 2 * kt) * 2];

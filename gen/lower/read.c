@@ -106,13 +106,16 @@ struct tile ws_lower_read(struct lower *l, const struct ws_node *x, const struct
   if (m->space == WS_SMEM && x->layout == WS_L_LANE && ws_type_bits(m->buffer->type) == 16 && m->cols % 8 == 0 && !m->transposed && m->buffer->layout.units)
     return lanes16(l, m, into);
   /* a packed accumulator has the registers of a left operand */
-  if (m->space == WS_SMEM && acc && into->packed && into->mt && into->nt && !into->lane && m->cols % 16 == 0 && m->rows % 16 == 0) return ws_lower_read_a(l, m, into);
+  if (m->space == WS_SMEM && acc && into->packed && into->mt && into->nt && !into->lane && m->cols % (m->transposed ? 16 : 8) == 0 && m->rows % 16 == 0 && m->buffer->layout.units) return ws_lower_read_a(l, m, into);
   if (m->space == WS_GLOBAL && m->tensor->type == WS_F32 && !m->tensor->coords) {
     if (m->tensor->row_dim < 0 && m->tensor->col_dim < 0) return uniform(l, x, into);
     bool turned = m->transposed && into->mt && into->nt && !into->lane && (m->tensor->col_dim < 0 || !m->tensor->dim[m->tensor->col_dim]);
     if (acc && turned) return ws_load_turned(l, m, into);
     if (acc && !m->transposed) return from_global(l, x, into);
   }
-  ws_error(l->diags, x->pos, "not-lowered", "read: this memory in layout `%s` is not lowered for %s", ws_layout_name(x->layout), l->s->target);
+  if (m->space == WS_GLOBAL && m->tensor->type != WS_F32)
+    ws_error(l->diags, x->pos, "not-lowered", "read: a tile of `%s` straight from global memory: not lowered for %s; `load` it into shared memory and read that", m->tensor->name, l->s->target);
+  else
+    ws_error(l->diags, x->pos, "not-lowered", "read: this memory in layout `%s` is not lowered for %s", ws_layout_name(x->layout), l->s->target);
   return *into;
 }

@@ -1,14 +1,24 @@
 /* What concerns whole rows of an accumulator: reductions, votes, masks, positions. */
 #include "eval.h"
 #include <math.h>
+#include <string.h>
 
 /* --- reductions along a row: 2 nt elements in each of 4 lanes --- */
 
-/* The whole row, which is in one thread: four chains. */
+/* The whole row, which is in one thread: four chains. On sm_100 and later a maximum has three operands (PTX ISA, max). */
 static const char *lane_row(struct lower *l, const struct tile *in, const char *op) {
   const char *chain[4] = {0};
+  bool max = !strcmp(op, "max_f32"), three = max && l->s->arch >= 100;
+  if (!max && ws_packs_f32(l) && in->nt % 4 == 0) return ws_lower_pair_sum(l, in);
   for (int e = 0; e < in->nt; e++) {
     int c = e % 4;
+    if (three && chain[c] && e / 4 % 2 && e + 4 < in->nt) { /* with the column that is next in its chain, which is skipped below */
+      const char *d = e < 8 ? ws_lower_temp(l, WS_REG_F32) : chain[c];
+      OP(l, "max3_f32", d, chain[c], in->reg[e], in->reg[e + 4]);
+      chain[c] = d;
+      continue;
+    }
+    if (three && chain[c] && e / 4 % 2 == 0) continue;
     const char *d = chain[c] ? e < 8 ? ws_lower_temp(l, WS_REG_F32) : chain[c] : NULL;
     if (d) OP(l, op, d, chain[c], in->reg[e]);
     chain[c] = d ? d : in->reg[e];

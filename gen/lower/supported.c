@@ -317,6 +317,7 @@ static int columns_moved(const struct ws_act *a) {
 }
 
 static const char *option_reason(const struct scan *c, const struct ws_act *a) {
+  if (a->opt.pack && (!a->value || a->value->layout != WS_L_LANE)) return "`pack=f32x2` where a thread does not have a whole row (layout `lane`)";
   if (!a->opt.chunk || tmem(a) || a->opt.chunk == columns_moved(a)) return NULL;
   return ws_fmt(c->s->arena, "`chunk=%d` where an instruction moves %d columns", a->opt.chunk, columns_moved(a));
 }

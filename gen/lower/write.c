@@ -11,6 +11,12 @@ static void write_pairs16(struct lower *l, const struct ws_mem *to, const struct
     int row = i / (v->nt * 2) * 16 + i % 2 * 8, unit = to->col0 / 8 + i / 2 % v->nt, low = unit & f->layout.mask;
     OP(l, "st_shared", reg[low], ws_lower_int(l, imm + ws_smem_unit(&f->layout, to->row0 + row, unit)), v->reg[i]);
   }
+  int last = (to->col0 + to->cols) / 8;
+  if (to->col0 + to->cols != to->buffer->cols || f->layout.units <= last) return;
+  const char *zero = ws_lower_temp(l, WS_REG_B32); /* the padding that a product contracts, too */
+  OP(l, "mov_b32", zero, "0");
+  for (int r = 0; r < v->mt * 2; r++)
+    OP(l, "st_shared", reg[last & f->layout.mask], ws_lower_int(l, imm + ws_smem_unit(&f->layout, to->row0 + r * 8, last)), zero);
 }
 
 struct smem_acc ws_smem_acc(struct lower *l, const struct ws_mem *m, bool vector) {
@@ -103,7 +109,8 @@ void ws_lower_write(struct lower *l, struct ws_act *a) {
     ws_lower_proxy_fence(l, to->buffer);
     return;
   }
-  if (a->value->kind == WS_N_CONST && to->rows > 1 && to->cols > 1 && to->buffer->layout.units && (bits == 16 || bits == 32) && to->rows % (16 * l->prog->role->warps)) {
+  if (a->value->kind == WS_N_CONST && to->rows > 1 && to->cols > 1 && to->buffer->layout.units && (bits == 16 || bits == 32) &&
+      (to->rows % (16 * l->prog->role->warps) || (to->cols == to->buffer->cols && to->buffer->layout.units * 128 > to->cols * (int)bits))) {
     unsigned word;
     if (!ws_constant_bits(a->value->value, to->buffer->type, &word)) ws_error(l->diags, a->value->pos, "not-lowered", "this constant is not exact in %s", ws_type_name(to->buffer->type));
     ws_copy_fill(l, to, ws_fmt(l->arena, "0x%08X", word), a->src->pos);

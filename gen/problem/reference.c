@@ -22,7 +22,7 @@ static void *worker(void *arg) {
   return NULL;
 }
 
-void ws_ref_parallel(unsigned threads, size_t n, void (*work)(void *context, size_t i), void *context) {
+static void parallel(const struct ws_ref_attention *p, unsigned threads, size_t n, void (*work)(void *context, size_t i), void *context) {
   enum { MOST = 256 };
   pthread_t ids[MOST];
   struct crew c = {.n = n, .work = work, .context = context};
@@ -31,8 +31,16 @@ void ws_ref_parallel(unsigned threads, size_t n, void (*work)(void *context, siz
   if ((size_t)cores > n) cores = (long)n;
   int started = 0;
   while (started < cores - 1 && !pthread_create(&ids[started], NULL, worker, &c)) started++;
-  worker(&c); /* this thread works, too: the result does not depend on how many could be started */
+  /* this thread works, too: the result does not depend on how many could be started */
+  for (size_t i; (i = atomic_fetch_add(&c.next, 1)) < n;) {
+    work(context, i);
+    if (p && p->progress) p->progress(p->watcher, (double)(i + 1) / (double)n);
+  }
   while (started > 0) pthread_join(ids[--started], NULL);
+}
+
+void ws_ref_parallel(unsigned threads, size_t n, void (*work)(void *context, size_t i), void *context) {
+  parallel(NULL, threads, n, work, context);
 }
 
 /* ---- attention.forward ----
@@ -226,7 +234,7 @@ static bool run_job(struct job *j) {
   atomic_init(&j->failed, !j->k || !j->v);
   if (!atomic_load(&j->failed)) {
     ws_ref_parallel(p->threads, heads, widen_head, j);
-    ws_ref_parallel(p->threads, (size_t)(p->batch * p->heads * j->blocks), rows_task, j);
+    parallel(p, p->threads, (size_t)(p->batch * p->heads * j->blocks), rows_task, j);
   }
   free(j->k);
   free(j->v);

@@ -55,6 +55,8 @@ struct ws_ref_attention {
   const struct ws_ref_rule *rule;
   struct ws_ref_tensor q, k, v;
   unsigned threads; /* 0 = one a core */
+  void (*progress)(void *watcher, double done); /* NULL, or called by the calling thread with the share of the rows that are done */
+  void *watcher;
 };
 
 /* o: [batch, heads, queries, head_dim_v], lse: [batch, heads, queries], packed. False: out of memory. */

@@ -2,7 +2,7 @@
 #include "passes.h"
 #include <string.h>
 
-enum where { READ = 1, WRITE = 2, ASSIGN = 4, REDUCE = 8, LOAD = 16, WAIT = 32, PRODUCT = 64, COPY = 128, READ2 = 256 };
+enum where { READ = 1, WRITE = 2, ASSIGN = 4, REDUCE = 8, LOAD = 16, WAIT = 32, PRODUCT = 64, COPY = 128, READ2 = 256, VALUE = 512 };
 
 static const struct {
   const char *name;
@@ -14,6 +14,7 @@ static const struct {
     {"poly", ASSIGN, "an assignment with exp2"},
     {"period", ASSIGN, "an assignment with exp2"},
     {"start", ASSIGN, "an assignment with exp2"},
+    {"pack", VALUE, "an assignment and write"},
     {"op", REDUCE, "reduce"},
     {"multicast", LOAD, "load"},
     {"l2", LOAD, "load"},
@@ -32,7 +33,7 @@ static bool calls(const struct ws_expr *e, const char *name) {
 
 static int place_of(const struct ws_stmt *st) {
   switch (st->kind) {
-  case WS_S_WRITE: return WRITE | (calls(st->a, "read") ? READ : 0);
+  case WS_S_WRITE: return VALUE | WRITE | (calls(st->a, "read") ? READ : 0);
   case WS_S_REDUCE: return REDUCE;
   case WS_S_STORE: return calls(st->a, "read") ? READ : 0;
   case WS_S_LOAD: return LOAD;
@@ -40,7 +41,7 @@ static int place_of(const struct ws_stmt *st) {
   case WS_S_PRODUCT: return PRODUCT;
   case WS_S_COPY: return COPY;
   case WS_S_ASSIGN2: return READ2;
-  case WS_S_ASSIGN: return (calls(st->a, "exp2") ? ASSIGN : 0) | (calls(st->a, "read") ? READ : 0);
+  case WS_S_ASSIGN: return VALUE | (calls(st->a, "exp2") ? ASSIGN : 0) | (calls(st->a, "read") ? READ : 0);
   default: return 0;
   }
 }
@@ -58,7 +59,7 @@ static bool word(struct ws_scope *sc, const struct ws_option *o, const char *con
 
 static bool option(struct ws_scope *sc, const struct ws_option *o, struct ws_act *a) {
   static const char *const polls[] = {"all", "leader"}, *const builders[] = {"issuer", "all"}, *const reds[] = {"max"}, *const ops[] = {"add"},
-                    *const multicasts[] = {"pair"}, *const hints[] = {"evict_first", "evict_normal", "evict_last"};
+                    *const packs[] = {"f32x2"}, *const multicasts[] = {"pair"}, *const hints[] = {"evict_first", "evict_normal", "evict_last"};
   const char *w;
   if (!strcmp(o->name, "chunk")) return number(sc, o, 1, 128, &a->opt.chunk);
   if (!strcmp(o->name, "poly")) return number(sc, o, 0, 128, &a->opt.poly);
@@ -67,6 +68,10 @@ static bool option(struct ws_scope *sc, const struct ws_option *o, struct ws_act
   if (!strcmp(o->name, "ahead")) return number(sc, o, 0, 8, &a->ahead);
   if (!strcmp(o->name, "l2")) return word(sc, o, hints, 3, &a->opt.l2);
   if (!strcmp(o->name, "red")) return word(sc, o, reds, 1, &w) && (a->opt.red = WS_F_ROWMAX, true);
+  if (!strcmp(o->name, "pack")) {
+    if (sc->s->arch < 100) return ws_error(sc->s->diags, o->pos, "target", "arithmetic on f32x2 exists from sm_100 on, not on %s", sc->s->target), false;
+    return word(sc, o, packs, 1, &w) && (a->opt.pack = true);
+  }
   if (!strcmp(o->name, "op")) return word(sc, o, ops, 1, &w);
   if (!strcmp(o->name, "multicast")) return word(sc, o, multicasts, 1, &w) && (a->opt.multicast = true);
   if (!strcmp(o->name, "poll")) return word(sc, o, polls, 2, &w) && (a->opt.poll = *w == 'l' ? WS_POLL_LEADER : WS_POLL_ALL, true);

@@ -278,6 +278,7 @@ enum ws_poll { WS_POLL_ALL, WS_POLL_LEADER };
 struct ws_options {             /* with ...; 0 = not given */
   int chunk;                    /* read, write: columns an instruction */
   int poly, period, start;      /* exp2 in this assignment: of every `period` columns the last `poly` on the FMA pipe */
+  bool pack;                    /* assignment, write: f32 arithmetic on two columns an instruction */
   bool multicast;               /* load: into both CTAs */
   bool descriptors_all;         /* product: descriptors built by all threads, not by the issuer */
   enum ws_poll poll;            /* wait */

@@ -117,6 +117,10 @@ static void ring(struct ws_scope *sc, const struct ws_stmt *st, struct ws_act *a
   bool fills = st->kind == WS_S_ACQUIRE || st->kind == WS_S_COMMIT;
   bool bound = bind(sc, st, a); /* first: what follows may use the name */
   if (!at_end(sc, st, a, fills) || !bound) return;
+  if (p->by == WS_BY_CP_ASYNC && st->kind == WS_S_WAIT && a->opt.poll == WS_POLL_LEADER) {
+    ws_error(s->diags, st->pos, "option", "`poll=leader` belongs to waits at an mbarrier: each thread waits for its own cp.async");
+    return;
+  }
   if (p->by == WS_BY_CP_ASYNC && st->kind == WS_S_RELEASE) {
     ws_error(s->diags, st->pos, "release", "a slot filled by cp.async is not released: a `sync` orders its reuse");
     return;

@@ -309,6 +309,7 @@ static void product(struct infer *in, struct ws_act *a) {
     struct ws_node d = {.rows = p.m, .cols = p.n, .type = WS_F32, .layout = WS_L_ACC, .kind = WS_N_OP};
     grow(in, a->dst, &d);
     a->dst->adds |= a->accumulate;
+    if (a->dst->type != WS_F32) a->dst->type = WS_F32, in->changed = true;
   }
   if (in->check) ws_check_product(in->s, in->p, a);
 }

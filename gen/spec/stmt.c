@@ -22,6 +22,7 @@ static const struct option { const char *name; enum ws_stmt_kind kinds[2]; const
     {"poly", {WS_S_ASSIGN, WS_S_ASSIGN}, "exp2", "exp2()"},
     {"period", {WS_S_ASSIGN, WS_S_ASSIGN}, "exp2", "exp2()"},
     {"start", {WS_S_ASSIGN, WS_S_ASSIGN}, "exp2", "exp2()"},
+    {"pack", {WS_S_ASSIGN, WS_S_WRITE}, NULL, "assignments and `write`"},
     {"op", {WS_S_REDUCE, WS_S_REDUCE}, NULL, "`reduce`"},
     {"multicast", {WS_S_LOAD, WS_S_LOAD}, NULL, "`load`"},
     {"l2", {WS_S_LOAD, WS_S_LOAD}, NULL, "`load`"},
@@ -94,7 +95,7 @@ static void check_option(struct ws_parser *p, const struct ws_stmt *s, const cha
   }
   const char *near = ws_nearest(name, names, COUNT(options));
   if (near) ws_parse_error_at(p, pos, "option", "no option `%s`: did you mean `%s`?", name, near);
-  else ws_parse_error_at(p, pos, "option", "no option `%s`: there are chunk, red, poly, period, start, op, multicast, l2, poll, descriptors, ahead", name);
+  else ws_parse_error_at(p, pos, "option", "no option `%s`: there are chunk, red, poly, period, start, pack, op, multicast, l2, poll, descriptors, ahead", name);
 }
 
 /* opts = "with" NAME "=" sum {"," NAME "=" sum} */
@@ -270,6 +271,8 @@ static void check_assign(struct ws_parser *p, const struct ws_stmt *s, struct ws
   if (p->failed) return;
   if (s->accumulate)
     ws_parse_error_at(p, op, "syntax", "`+=` accumulates products only: write `%s = %s + ...`", words(p, s->dst), words(p, s->dst));
+  else if (s->dst->kind == WS_E_METHOD && s->dst->arg[0]->kind == WS_E_NAME && s->dst->arg[1]->kind == WS_E_RANGE)
+    ws_parse_error_at(p, s->dst->pos, "not-register", "a part that is assigned is one of n equal ones: `%s.cols(b of n)`; for memory, `write ... -> %s`", words(p, s->dst->arg[0]), words(p, s->dst));
   else if (!is_register(s->dst) && !ws_is_ref(s->a) && !(s->a->kind == WS_E_NUMBER && s->a->is_int && s->a->number == 0))
     ws_parse_error_at(p, s->dst->pos, "not-register", "memory is changed by `write`, `load`, `copy` and products only: `write ... -> %s`", words(p, s->dst));
 }

@@ -3,6 +3,7 @@
 #include "memory.h"
 #include "../src/cuda_abi.h"
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 void ws_emu_thread_id(const struct warp *w, int lane, uint32_t t[3]) {
@@ -60,31 +61,37 @@ int ws_emu_bad_address(struct warp *w, const struct inst *in, int lane, enum ptx
                       space_name(space), (unsigned long long)address, near);
 }
 
+/* A piece that does not fit is left out as a whole. */
 static void append(struct fault *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void append(struct fault *f, const char *fmt, ...) {
   size_t n = strlen(f->msg);
   va_list ap;
   va_start(ap, fmt);
-  vsnprintf(f->msg + n, sizeof f->msg - n, fmt, ap);
+  if (vsnprintf(f->msg + n, sizeof f->msg - n, fmt, ap) >= (int)(sizeof f->msg - n)) f->msg[n] = 0;
   va_end(ap);
 }
 
 /* ---- standing still ---- */
-static void stuck_paths(struct fault *f, const struct warp *w, const char *name) {
+struct group { /* warps, one after the other, that stand alike */
+  const char *name;
+  bool many;
+};
+
+static void stuck_paths(struct fault *f, const struct warp *w, struct group g) {
   char where[400];
   for (int p = 0; p < MAX_PATHS; p++) {
     if (w->path[p].state != PATH_SYNC) continue;
     ws_emu_where(w->cta->k, &w->cta->k->code[w->path[p].pc], where, sizeof where);
-    append(f, "\n  %s: lanes 0x%08x wait for the others, %s", name, w->path[p].mask, where);
+    append(f, "\n  %s: lanes 0x%08x wait for the others, %s", g.name, w->path[p].mask, where);
   }
 }
 
 /* The mbarriers that a warp waits for, each with what is missing. */
-static void waits_for_mbars(struct fault *f, const struct warp *w, const char *name) {
+static void waits_for_mbars(struct fault *f, const struct warp *w, struct group g) {
   const struct cta *c = w->cta;
   char where[400];
   ws_emu_where(c->k, w->waits, where, sizeof where);
-  append(f, "\n  %s waits for an mbarrier, %s", name, where);
+  append(f, "\n  %s wait%s for an mbarrier, %s", g.name, g.many ? "" : "s", where);
   for (uint32_t i = 0; i < c->nmbars; i++) {
     const struct mbar *b = &c->mbars[i];
     if (!b->live || !(b->waiting >> w->index & 1)) continue;
@@ -93,34 +100,56 @@ static void waits_for_mbars(struct fault *f, const struct warp *w, const char *n
   }
 }
 
-static void standing(struct fault *f, const struct warp *w, const char *name) {
+static void standing(struct fault *f, const struct warp *w, struct group g) {
   const struct cta *c = w->cta;
   char where[400];
   const struct inst *at = w->state == WARP_RUN ? &c->k->code[w->pc < c->k->n ? w->pc : 0] : w->waits;
+  const char *s = g.many ? "" : "s", *name = g.name;
   if (w->state == WARP_STUCK) {
-    stuck_paths(f, w, name);
+    stuck_paths(f, w, g);
     return;
   }
   if (w->state == WARP_MBAR) {
-    waits_for_mbars(f, w, name);
+    waits_for_mbars(f, w, g);
     return;
   }
   ws_emu_where(c->k, at, where, sizeof where);
   if (w->state == WARP_BARRIER) {
     const struct barrier *b = &c->bar[w->barrier];
-    append(f, "\n  %s waits at barrier %u (%u of %u threads arrived), %s", name, w->barrier, b->arrived, b->expected ? b->expected : c->nwarps * LANES,
+    append(f, "\n  %s wait%s at barrier %u (%u of %u threads arrived), %s", name, s, w->barrier, b->arrived, b->expected ? b->expected : c->nwarps * LANES,
            where);
   } else if (w->state == WARP_CLUSTER) {
-    append(f, "\n  %s waits at the cluster's barrier (%u warps arrived), %s", name, c->cluster->arrived, where);
+    append(f, "\n  %s wait%s at the cluster's barrier (%u warps arrived), %s", name, s, c->cluster->arrived, where);
   } else if (w->state == WARP_REGISTERS) {
-    append(f, "\n  %s has %u registers a thread and waits for %u (%u are free), %s", name, w->registers, w->wanted_registers, c->free_registers, where);
+    append(f, "\n  %s ha%s %u registers a thread and wait%s for %u (%u are free), %s", name, g.many ? "ve" : "s", w->registers, s, w->wanted_registers,
+           c->free_registers, where);
   } else if (w->state == WARP_TENSOR) {
-    append(f, "\n  %s waits for tensor memory, %s", name, where);
+    append(f, "\n  %s wait%s for tensor memory, %s", name, s, where);
   } else if (w->state == WARP_GROUP) {
-    append(f, "\n  %s waits for the other warps of its warpgroup, %s", name, where);
+    append(f, "\n  %s wait%s for the other warps of %s warpgroup, %s", name, s, g.many ? "their" : "its", where);
   } else {
-    append(f, "\n  %s runs, %s", name, where);
+    append(f, "\n  %s run%s, %s", name, s, where);
   }
+}
+
+static bool alike(const struct warp *a, const struct warp *b, struct fault *x, struct fault *y) {
+  const struct group nobody = {"", false};
+  if (a->state != b->state) return false;
+  x->msg[0] = y->msg[0] = 0;
+  standing(x, a, nobody);
+  standing(y, b, nobody);
+  return !strcmp(x->msg, y->msg);
+}
+
+/* Warps first .. last - 1 of a CTA; cluster: its rank is said, too. */
+static void tell(struct fault *f, const struct cta *c, uint32_t first, uint32_t last, bool cluster) {
+  char name[80] = "";
+  bool many = last - first > 1;
+  if (cluster) snprintf(name, sizeof name, "CTA %u of the cluster, ", c->rank);
+  size_t n = strlen(name);
+  if (many) snprintf(name + n, sizeof name - n, "warps %u-%u", first, last - 1);
+  else snprintf(name + n, sizeof name - n, "warp %u", first);
+  standing(f, &c->warps[first], (struct group){name, many});
 }
 
 /* Every warp that has not ended, with what it waits for. The story is told by the first CTA that has one. */
@@ -129,15 +158,18 @@ void ws_emu_deadlock(struct cluster *cl, int code, const char *headline) {
   uint32_t r = 0;
   while (r + 1 < cl->n && cl->cta[r]->done) r++;
   struct cta *c = cl->cta[r];
-  struct fault *f = &c->fault;
+  struct fault *f = &c->fault, *both = calloc(2, sizeof *both);
   cl->faulted = c;
   f->code = code;
   snprintf(f->msg, sizeof f->msg, "kernel '%s': %s in CTA (%u,%u,%u)", c->k->func->sym->name, headline, c->id[0], c->id[1], c->id[2]);
-  for (; r < cl->n; r++)
-    for (uint32_t i = 0; i < cl->cta[r]->nwarps; i++) {
-      char name[64];
-      if (cl->n > 1) snprintf(name, sizeof name, "CTA %u of the cluster, warp %u", r, i);
-      else snprintf(name, sizeof name, "warp %u", i);
-      if (cl->cta[r]->warps[i].state != WARP_DONE) standing(f, &cl->cta[r]->warps[i], name);
+  for (; r < cl->n; r++) {
+    const struct cta *t = cl->cta[r];
+    for (uint32_t i = 0, next; i < t->nwarps; i = next) {
+      next = i + 1;
+      if (t->warps[i].state == WARP_DONE) continue;
+      while (both && next < t->nwarps && alike(&t->warps[i], &t->warps[next], &both[0], &both[1])) next++;
+      tell(f, t, i, next, cl->n > 1);
     }
+  }
+  free(both);
 }

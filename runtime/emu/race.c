@@ -103,11 +103,14 @@ static void report(struct race_touch *t, const struct race_access *a, uint32_t c
 }
 
 /* ---- the async proxy: what threads wrote by ordinary instructions, cp.async among them, must have been fenced by the threads
- * that wrote it, ordered before the operation. PTX ISA "Async proxy", "membar, fence" ---- */
+ * that wrote it, ordered before the operation. PTX ISA "Async proxy", "membar, fence". Option "race" = "lenient" takes a fence of the
+ * warp that issues the operation, too, when the writes are ordered before that, as ThunderKittens stores its tiles. ---- */
 /* Who wrote and has not. */
 static uint32_t unfenced(const struct race_touch *t, const struct race_access *a) {
   const struct race_actor *by = &t->owner->cluster->race->actor[a->actor];
   if (by->kind != BY_WARP && by->kind != BY_CP_ASYNC) return 0;
+  const struct vclock *reader = t->who.w->race ? &t->who.w->race->proxied : NULL;
+  if (reader && a->actor < reader->n && reader->t[a->actor] >= a->clock) return 0;
   const struct race_warp *w = by->w->race;
   uint32_t self = w->actor[BY_WARP], need = a->lanes, last = w->fences > RACE_FENCES ? w->fences - RACE_FENCES : 0;
   for (uint32_t i = w->fences; i-- > last && need;) {

@@ -41,6 +41,7 @@ struct race_warp {
   struct vclock seen;        /* what relaxed loads saw: known after the next fence */
   struct race_fence fence[RACE_FENCES];
   uint32_t fences;
+  struct vclock proxied;     /* what it knew at the last of them, where option "race" = "lenient" */
   uint32_t copies;           /* clock of cp.async: goes on with each group and arrival */
   uint32_t group[RACE_GROUPS], groups; /* the clock of a committed group */
   bool inits;                /* has initialised an mbarrier without a fence since */

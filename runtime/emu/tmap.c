@@ -13,16 +13,24 @@ enum { NTYPES = sizeof types / sizeof *types }; /* the packed 4- and 6-bit types
 
 uint32_t ws_emu_tmap_element(uint8_t type) { return type < NTYPES ? types[type].bytes : 0; }
 
-/* ---- the driver's rules ---- */
+/* ---- the driver's rules: what an H200's says of random arguments (tests/emu, emu_tma_gpu), where that is not its documentation ---- */
+/* Of the dense box in shared memory. */
+static uint64_t box_bytes(const struct tmap *m) {
+  uint64_t n = types[m->type].bytes;
+  for (int d = 0; d < m->rank; d++) n *= (m->box[d] + m->step[d] - 1) / m->step[d];
+  return n;
+}
+
 static const char *invalid_dims(const struct tmap *m) {
   uint32_t unit = m->interleave == WS_CU_TENSOR_MAP_INTERLEAVE_32B ? 32 : 16;
+  if (m->address >> 57) return "the address is beyond 2^57";
   if (m->address % unit) return unit == 32 ? "the address is no multiple of 32" : "the address is no multiple of 16";
   for (int d = 0; d < m->rank; d++) {
     if (!m->extent[d] || m->extent[d] > (uint64_t)1 << 32) return "an extent is not within 1 to 2^32";
     if (d && (m->stride[d] % unit || m->stride[d] >= (uint64_t)1 << 40))
       return unit == 32 ? "a stride is no multiple of 32 below 2^40" : "a stride is no multiple of 16 below 2^40";
     if (!m->box[d] || m->box[d] > 256) return "a box extent is not within 1 to 256";
-    if (m->step[d] > 8 || ((d || m->interleave) && !m->step[d])) return "an element stride is not within 1 to 8";
+    if (m->step[d] > 8 || !m->step[d]) return "an element stride is not within 1 to 8";
   }
   return NULL;
 }
@@ -38,13 +46,12 @@ const char *ws_emu_tmap_invalid(const struct tmap *m) {
   if (m->l2 > WS_CU_TENSOR_MAP_L2_PROMOTION_L2_256B) return "the L2 promotion is unknown";
   if (m->fill > WS_CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA) return "the fill is unknown";
   if (m->fill && !types[m->type].floating) return "only floating-point types are filled with NaN";
-  if (m->interleave == WS_CU_TENSOR_MAP_INTERLEAVE_32B && m->swizzle != WS_CU_TENSOR_MAP_SWIZZLE_32B)
-    return "interleave 32B wants swizzle 32B";
   const char *why = invalid_dims(m);
   if (why) return why;
   uint32_t inner = m->box[0] * types[m->type].bytes;
-  if (!m->interleave && inner % 16) return "the box's inner bytes are no multiple of 16";
+  if (inner % 16) return "the box's inner bytes are no multiple of 16";
   if (!m->interleave && m->swizzle && inner > spans[m->swizzle]) return "the box's inner bytes do not fit the swizzle";
+  if (box_bytes(m) % (1u << 18) == 0) return "the box has 2^18 bytes"; /* larger boxes are taken: 18 bits that wrap to 0, it seems */
   return NULL;
 }
 

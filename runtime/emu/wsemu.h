@@ -31,8 +31,9 @@ size_t wsemuLastMessage(char *out, size_t n);
  * that lasts longer, whether it hangs or is only slow, ends with CUDA_ERROR_LAUNCH_TIMEOUT;
  * name "uninitialised", for kernels not yet launched: "error" (the default: a kernel that reads a register which no path
  * has written is refused; where some path has not, wsemuWarnings says so), "strict" (both are refused) or "warn" (none); name "race": "on" (the
- * default: wgmma or a bulk copy that reads shared memory which a warp wrote without a proxy fence since is a fault), "lenient" (mbarriers and barriers that acquire or release fence
- * tensor memory, too, and a register of tcgen05.ld that is read has its data without a wait, as published kernels rely on) or "off"; name "device": "sm_90", "sm_100" or "sm_103" (what the device passes for, and whose modules load) or "auto" (the
+ * default: accesses that nothing orders, fences of the async proxy and of tensor memory that are missing are faults), "lenient" (takes what
+ * published kernels rely on: mbarriers and barriers that acquire or release fence tensor memory, a register of tcgen05.ld that is read has
+ * its data without a wait, the reader may fence the async proxy, an arrival at a peer's mbarrier needs no scope) or "off"; name "device": "sm_90", "sm_100" or "sm_103" (what the device passes for, and whose modules load) or "auto" (the
  * default: an sm_90 that runs modules of all three); name "trace": a file for the events of all launches from now on, one line each, "" = none; name "tensor": "program" (the default: tcgen05 products, copies and
  * commits of one thread happen in the order of issue) or "any" (only pipelined pairs keep their order).
  * Returns 0, or 1 for an unknown name or value. cuInit reads them once from the environment: WSEMU_SCHEDULE,

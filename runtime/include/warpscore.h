@@ -261,8 +261,10 @@ WS_API void ws_kernel_free(struct ws_kernel *kernel); /* NULL is fine */
 
 WS_API const struct ws_manifest *ws_kernel_manifest(const struct ws_kernel *kernel); /* lives as long as the kernel */
 
+/* The emulator assembles nothing: registers are 0 there (not known), nothing is spilled, and ctas_per_sm is what threads and
+ * shared memory allow. */
 struct ws_kernel_resources {
-  int registers;      /* a thread */
+  int registers;      /* a thread; 0 = not known */
   int local_bytes;    /* a thread: 0 = nothing is spilled */
   int static_shared;  /* bytes a CTA, beside the manifest's dynamic ones */
   int ctas_per_sm;    /* resident at once */

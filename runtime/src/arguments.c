@@ -114,6 +114,8 @@ static enum ws_status bind_shapes(struct arguments *a) {
     const struct ws_tensor_info *info = &m->tensors[k];
     const struct ws_tensor *t = a->tensors[k];
     if (!t) continue; /* to be carved */
+    if (t->type != WS_DTYPE_NONE && t->type != info->type && !ws_dtype_size(t->type))
+      return BAD(a, "tensor %s: type number %d found, which is none of enum ws_dtype", info->name, (int)t->type);
     if (t->type != WS_DTYPE_NONE && t->type != info->type)
       return BAD(a, "tensor %s: type %s found, expected %s: convert it, or generate the kernel for that type",
                  info->name, ws_dtype_name(t->type), ws_dtype_name(info->type));

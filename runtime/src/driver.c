@@ -21,11 +21,20 @@ static const struct {
 #define ENTRY(need, name, params) {#name, offsetof(struct ws_cu_api, name), need},
     WS_CU_FUNCTIONS(ENTRY) WS_CU_LINKER_FUNCTIONS(ENTRY)};
 
+/* A message that was cut ends with a whole line. */
+static void cut_lines(char *message) {
+  static const char rest[] = "\n  ..";
+  size_t n = strlen(message);
+  if (n + 1 < WS_MESSAGE_SIZE) return;
+  for (n -= sizeof rest; n > 0 && message[n] != '\n'; n--) {}
+  if (n > 0) memcpy(message + n, rest, sizeof rest);
+}
+
 enum ws_status ws_rt_driver_fail(const struct ws_rt_driver *d, ws_cu_result result, struct ws_error_info *err,
                                  const char *fmt, ...) {
   enum ws_status status = result == WS_CUDA_ERROR_OUT_OF_MEMORY ? WS_ERR_MEMORY : WS_ERR_DRIVER;
   if (!err) return status;
-  char what[256], more[1024] = "";
+  char what[256], more[WS_MESSAGE_SIZE] = "";
   const char *name = NULL, *text = NULL;
   va_list ap;
   va_start(ap, fmt);
@@ -34,7 +43,11 @@ enum ws_status ws_rt_driver_fail(const struct ws_rt_driver *d, ws_cu_result resu
   if (d->api.cuGetErrorName(result, &name) || !name) name = "unknown result";
   if (d->api.cuGetErrorString(result, &text) || !text) text = "no description";
   if (d->last_message) d->last_message(more, sizeof more);
-  ws_rt_fail(err, status, "%s: %s (%u): %s%s%s", what, name, result, text, *more ? ": " : "", more);
+  if (*more) /* the emulator's story says what happened; its lines on single warps come behind the first */
+    ws_rt_fail(err, status, "%s: %.*s (%s, %u)%s", what, (int)strcspn(more, "\n"), more, name, result, more + strcspn(more, "\n"));
+  else
+    ws_rt_fail(err, status, "%s: %s (%u): %s", what, name, result, text);
+  cut_lines(err->message);
   err->driver_result = (int)result;
   return status;
 }

@@ -154,6 +154,7 @@ static enum ws_status read_resources(struct ws_kernel *k, struct ws_error_info *
     result = api->cuFuncGetAttribute(wanted[i].value, wanted[i].attribute, k->function);
   if (result)
     return ws_rt_driver_fail(&d->driver, result, err, "%s: reading the attributes of %s", d->name, info->entry);
+  if (d->info.emulator) k->resources.registers = 0; /* it has as many as the text names: what matters is the assembler's choice */
   if ((uint32_t)threads < info->block)
     return ws_rt_fail(err, WS_ERR_UNSUPPORTED,
                       "kernel %s: the manifest asks for %u threads a CTA, the compiled code allows %d", info->entry,

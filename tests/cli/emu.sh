@@ -54,6 +54,7 @@ that '"$tool" emu k.ptx --stats --grid 8 --block 128 --arg in:x.npy --arg "out:f
 expect 1 "$e k.ptx: kernel 'scale', line 28: 'st.global.f32 [%rd6], %f3;': CTA (0,0,0) thread (0,0,0) writes 4 bytes at global address 0x0, far from any allocation" \
   k.ptx --block 1 --arg in:x.npy --arg u64:0 --arg f32:1 --arg u32:1 --arg 'zero:u32[1]=none.npy'
 that '[ ! -e none.npy ]' 'a fault writes no file'
+expect 2 "$e no/y.npy: cannot be written: No such file or directory" k.ptx --arg in:x.npy --arg 'out:f32[1000]=no/y.npy' --arg f32:2.5 --arg u32:1000 --arg 'zero:u32[1]' --grid 1000000 --block 1024
 
 # ---- what is wrong with the arguments ----
 kinds='expected in:FILE, inout:FILE[=FILE], out:TYPE[N]=FILE, zero:TYPE[N][=FILE] or u32, s32, u64, s64, f32, f64 with a value'
@@ -124,6 +125,13 @@ expect 1 "warpscore: error: maybe.ptx: kernel 'a': 10:1: error: register 'x' may
 expect 1 "warpscore: error: never.ptx: kernel 'a': 10:1: error: register 'x' is read but nothing has written it: 'add.u32 t, x, t;'" never.ptx
 expect 0 "warpscore: warning: kernel 'a', line 10: 'add.u32 t, x, t;': register 'x' is read but nothing has written it" never.ptx --uninitialised warn
 expect 2 "warpscore: error: --uninitialised: 'x' is no value; see \`warpscore emu --help\`" never.ptx --uninitialised x
+
+# ---- races ----
+printf '.version 7.8\n.target sm_80\n.address_size 64\n.visible .entry a() {\n.reg .b32 t;\n.shared .b32 s;\nmov.u32 t, %%tid.x;\nst.shared.b32 [s], t;\nret;\n}\n' >race.ptx
+expect 0 '' race.ptx --block 32
+expect 0 '' race.ptx --block 64 --race off
+that '! "$tool" emu race.ptx --block 64 >out 2>&1 && grep -q "nothing orders the two" out' 'two warps write one word'
+expect 2 "$e --race: 'x' is no value; see \`warpscore emu --help\`" race.ptx --race x
 
 # ---- lists ----
 expect 0 'k.ptx: everything is supported' --list-unsupported k.ptx

@@ -43,6 +43,24 @@ expect 2 'batch' $run "$work/k64.ptx" --q "$work/q.npy" --k "$work/k3.npy"
 expect 2 'batch, heads or lengths differ' $run "$work/k64.ptx" --k "$work/k.npy" --v "$work/k3.npy"
 expect 2 'must be a multiple of hkv' $run "$work/k64.ptx" --shape hq=5,hkv=2
 expect 2 'cannot be written' $run "$work/k64.ptx" --shape sq=3 --o "$work/no/folder/o.npy"
+that '! grep -q "^device" "$work/out"' 'that is said before anything runs'
+expect 2 'cannot be written: Is a directory' $run "$work/k64.ptx" --shape sq=3 --lse "$work"
+
+# ---- files for the tensors that a spec brings ----
+"$make" "$work/four.npy" 1 1 1 4 5 && LC_ALL=C sed 's/(1, 1, 1, 4,)/(4,)         /' "$work/four.npy" >"$work/slopes.npy" || exit 99
+alibi="$run -D head_dim=64 $specs/fa2_alibi.yaml --shape hq=4,hkv=4,sq=40"
+expect 0 'PASS' $alibi --in slopes="$work/slopes.npy" --o "$work/oa.npy"
+expect 0 'PASS' $alibi --o "$work/ob.npy"
+that '! cmp -s "$work/oa.npy" "$work/ob.npy"' 'the slopes of the file are others'
+expect 2 '--in slopes: shape (4) found, expected (2)' $run -D head_dim=64 "$specs/fa2_alibi.yaml" --in slopes="$work/slopes.npy"
+expect 2 'rank 4 found, expected 1' $alibi --in slopes="$work/four.npy"
+expect 2 '--in slope: the kernel has no such input; it has q, k, v, slopes' $alibi --in slope="$work/slopes.npy"
+expect 2 '--in o: the kernel has no such input' $alibi --in o="$work/slopes.npy"
+expect 2 '--in slopes is given twice' $alibi --in slopes="$work/slopes.npy" --in slopes="$work/slopes.npy"
+expect 2 '--in slopes: expected NAME=FILE.npy' $alibi --in slopes
+expect 0 'b=2,hq=4,hkv=2,sq=37,sk=50' $run "$work/k64.ptx" --in q="$work/q.npy" --in k="$work/k.npy" --v "$work/v.npy" --o "$work/o3.npy"
+that 'cmp -s "$work/o1.npy" "$work/o3.npy"' '--in q is --q'
+expect 2 '--in q and --q exclude each other' $run "$work/k64.ptx" --in q="$work/q.npy" --q "$work/q.npy"
 
 # ---- NaN: from a visible key or query to its rows, and nowhere else. Query row 3 of head 1; key 20 of KV head 0 ----
 "$make" "$work/qn.npy" 2 4 37 64 1 $(( (1 * 37 + 3) * 64 + 9 )) nan
@@ -60,6 +78,7 @@ expect 4 'GB are free' $run "$work/k64.ptx" --shape sq=2000000000
 
 # ---- what else it prints ----
 expect 0 'million a second and core' $run "$work/k64.ptx" --shape sq=64 --stats
+that 'grep -qx "resources registers not known without the assembler, [0-9]* bytes of shared memory" "$work/out"' 'no guess at registers'
 that 'grep -Eq "stats +[1-9][0-9]* warp instructions" "$work/out" && grep -Eq " [1-9][0-9]* tensor FLOPs, [1-9][0-9]* exponentials, [1-9]" "$work/out"' 'the counters count'
 expect 0 'compared  O within 0 ulps (0 elements differ)' $run "$work/k64.ptx" --shape sq=64 --compare emu
 expect 0 '"pass": true' $run "$work/k64.ptx" --shape sq=64 --shape sq=65 --format json --stats
@@ -100,6 +119,7 @@ expect 1 'late gives other bits' $run "$work/hasty.ptx" --shape sq=100 --schedul
 unset WSEMU_RACE
 # The emulator goes by what orders the accesses, not by the result, and names both statements.
 expect 1 'of thread (0,0,0) writes, and nothing orders the two' $run "$work/hasty.ptx" --shape sq=100 --schedule early
+that 'grep -q "^warpscore: error: emu: launching fa2_forward with [0-9]* CTAs: kernel .fa2_forward., line .* (CUDA_ERROR_ILLEGAL_INSTRUCTION, 715)$" "$work/out"' 'the story comes first'
 that 'grep -q "ldmatrix.*fa2_forward.yaml:[0-9]*): CTA .*, line [0-9]*: .cp.async.*fa2_forward.yaml:[0-9]*)" "$work/out"' 'the lines of both statements'
 
 # ---- few multiprocessors: a CTA of a persistent kernel works on several tiles ----
@@ -120,6 +140,7 @@ expect 2 '-D watchdog=1: it watches the waits at mbarriers' $run -D watchdog=1 "
 awk '/- release Kj/ && ++n == 2 { next } { print }' "$hopper" >"$work/forgets.yaml"
 for option in '-D watchdog=1' ''; do
   expect 1 'deadlock: no warp can run' timeout 20 $run --no-play -D head_dim=64 $option "$work/forgets.yaml" --shape sq=100,sk=1000
+  that 'grep -q "^  warps 4-11 wait for an mbarrier, line .*(from .*forgets.yaml:[0-9]*)$" "$work/out"' 'warps that wait alike are one line'
 done
 expect 1 'error: deadlock' $run -D head_dim=64 "$work/forgets.yaml"
 

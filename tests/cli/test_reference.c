@@ -196,6 +196,25 @@ static void equals_brute_force(void **state) {
     }
 }
 
+struct watcher { int calls; double last; };
+static void watch(void *context, double done) {
+  struct watcher *w = context;
+  assert_true(done > w->last && done <= 1);
+  w->calls++, w->last = done;
+}
+
+/* One thread that computes: it says how far it is behind every block of rows. */
+static void tells_progress(void **state) {
+  (void)state;
+  struct fixture f;
+  struct watcher w = {0};
+  make(&f, (struct ws_ref_attention){1, 2, 2, 40, 4, 8, 8, .scale = 1, .threads = 1, .progress = watch, .watcher = &w}, WS_REF_BF16, false);
+  double o[2 * 40 * 8], lse[2 * 40];
+  assert_true(ws_ref_attention_exact(&f.p, o, lse));
+  assert_true(w.calls >= 2 && w.last == 1);
+  drop(&f);
+}
+
 /* Huge scores: only the subtracted maximum keeps this finite. */
 static void survives_large_scores(void **state) {
   (void)state;
@@ -267,7 +286,7 @@ int main(void) {
       cmocka_unit_test(rounds_to_nearest_even),
       cmocka_unit_test(units_in_the_last_place),
       cmocka_unit_test(equals_brute_force),
-      cmocka_unit_test(survives_large_scores),
+      cmocka_unit_test(tells_progress), cmocka_unit_test(survives_large_scores),
       cmocka_unit_test(spreads_nan),
       cmocka_unit_test(counts_pairs),
       cmocka_unit_test(normal_numbers),

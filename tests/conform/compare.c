@@ -122,6 +122,7 @@ static void say(struct report *r, const struct event *want, const struct event *
   if (want) describe_event(r->x, want, a, sizeof a);
   if (have) describe_event(r->x, have, b, sizeof b);
   f->line = want && want->line ? want->line : have ? have->line : 0, f->ptx = have ? have->ptx : 0;
+  f->done = have ? have->line : 0;
   int k = snprintf(f->text, sizeof f->text, "%s: %s\n", r->who, what);
   if (want && want->line) k += snprintf(f->text + k, sizeof f->text - (size_t)k, "    %s:%u declares %s\n", r->x->spec, want->line, a);
   else if (want) k += snprintf(f->text + k, sizeof f->text - (size_t)k, "    declared at entry or exit: %s\n", a);
@@ -159,7 +160,14 @@ static size_t behind_arm(struct report *r, const struct events *want, size_t i) 
   return i;
 }
 
-static void sequences(struct report *r, const struct events *want, const struct events *have, bool cut) {
+/* Two pieces of one statement came as one: what stands between them is not there. */
+static bool run_together(const struct events *want, size_t i, const struct event *have) {
+  return i + 2 < want->n && same_sum(&want->e[i], have) && same_sum(&want->e[i + 2], have) && have->amount == want->e[i].amount + want->e[i + 2].amount;
+}
+
+enum { WHOLE, CUT, DIED };       /* a trace; CUT: the launch died, DIED: in this warp */
+
+static void sequences(struct report *r, const struct events *want, const struct events *have, int cut) {
   size_t i = 0, k = 0;
   while (i < want->n && k < have->n) {
     struct event last = have->e[k];
@@ -171,12 +179,13 @@ static void sequences(struct report *r, const struct events *want, const struct 
       continue;
     }
     r->x->taken += first;
+    if (what && run_together(want, i, &last)) return say(r, &want->e[i + 1], &have->e[k], "less than is declared: this is not done between the parts of that");
     if (what) return say(r, &want->e[i], &have->e[k], "%s", what);
     i++, k++;
   }
   while (i < want->n && want->e[i].vote && (!i || want->e[i - 1].vote != want->e[i].vote)) i = behind_arm(r, want, i);
   if (k < have->n) say(r, NULL, &have->e[k], "more than is declared");
-  else if (i < want->n && !cut) say(r, &want->e[i], NULL, "less than is declared");
+  else if (i < want->n && cut != CUT) say(r, &want->e[i], NULL, cut ? "the launch has died before this is done" : "less than is declared");
 }
 
 /* --- a CTA or a pair --- */
@@ -255,7 +264,7 @@ static void copies_of_instances(struct report *r, const struct trace *want, cons
       }
 }
 
-static void one_warp(struct report *r, const struct events *want, const struct events *have, bool cut) {
+static void one_warp(struct report *r, const struct events *want, const struct events *have, int cut) {
   struct events w = {0}, h = {0};
   size_t from = 0, to = 0;
   for (size_t i = 0; i < want->n; i++) append(&w, &want->e[i]);
@@ -271,12 +280,21 @@ static void one_warp(struct report *r, const struct events *want, const struct e
   free(w.e), free(h.e);
 }
 
-int compare(struct subject *x, const struct trace *want, const struct trace *have, bool cut, struct finding *f, int most) {
+/* The fault names the thread that it is about, unless nobody could go on. */
+static int died(const struct subject *x, const char *fault, int cta, int warp) {
+  const char *p = strstr(fault, "CTA (");
+  int c, t;
+  if (!*fault) return WHOLE;
+  return p && sscanf(p, "CTA (%d,%*d,%*d) thread (%d,", &c, &t) == 2 && c % x->ctas == cta && t / 32 == warp ? DIED : CUT;
+}
+
+int compare(struct subject *x, const struct trace *want, const struct trace *have, const char *fault, struct finding *f, int most) {
   struct report r = {.x = x, .f = f, .most = most};
+  bool cut = *fault;
   for (int c = 0; c < (x->s->pair ? 2 : 1); c++)
     for (int k = 0; k < x->s->threads / 32 && k < MOST_WARPS; k++) {
       name_warp(x, c, k, r.who, sizeof r.who);
-      one_warp(&r, &want->warp[c][k], &have->warp[c][k], cut);
+      one_warp(&r, &want->warp[c][k], &have->warp[c][k], died(x, fault, c, k));
     }
   if (!cut) copies_of_instances(&r, want, have), bytes_of_barriers(&r, want, have);
   return r.n;

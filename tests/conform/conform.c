@@ -42,7 +42,7 @@ static int check_shape(struct ws_device *device, struct subject *x, const struct
   for (int g = 0; g < r.ngroups; g++) {
     struct trace want;
     struct finding f[3];
-    int n = declared(x, shape, g, r.ngroups, &want) ? compare(x, &want, &r.group[g], *r.fault != 0, f, 3) : 1;
+    int n = declared(x, shape, g, r.ngroups, &want) ? compare(x, &want, &r.group[g], r.fault, f, 3) : 1;
     wrong += n;
     for (int i = 0; i < n && i < 3; i++) printf("FAIL %s\n", f[i].text);
     for (int c = 0; c < 2; c++)

@@ -101,9 +101,10 @@ struct finding {
   char text[1200];
   unsigned line, ptx;            /* the line of the spec, of the PTX, that it names */
   unsigned from;                 /* another line of the spec: of what has to stand between two statements, the first one's */
+  unsigned done;                 /* of what the kernel does there */
 };
-/* Findings into f, at most `most`; how many there are. cut: the launch died, so traces may end early. */
-int compare(struct subject *x, const struct trace *want, const struct trace *have, bool cut, struct finding *f, int most);
+/* Findings into f, at most `most`; how many there are. fault: what the launch died of, so that traces end early, or "". */
+int compare(struct subject *x, const struct trace *want, const struct trace *have, const char *fault, struct finding *f, int most);
 void describe_event(const struct subject *x, const struct event *e, char *out, size_t n);
 bool is_mbarrier(const struct ws_schedule *s, long at);
 

@@ -193,14 +193,15 @@ static void try_defect(struct ws_device *device, struct subject *x, const struct
   char *text = planted(l, d, &len), what[300];
   bool named = false;
   if (!f) abort();
-  if (!run_kernel(device, x, text, len, shape, &r)) {
+  bool ran = run_kernel(device, x, text, len, shape, &r);
+  if (!ran || strstr(r.fault, "CUDA_ERROR_INVALID_PTX")) { /* a kernel that it does not know is refused when it is launched */
     t->refused++;
     if (verbose) printf("refused: %s, PTX line %zu: %s\n", d->what, d->at, r.fault);
   } else {
-    int n = r.ngroups ? compare(x, want, &r.group[0], *r.fault != 0, f, MOST) : 0;
+    int n = r.ngroups ? compare(x, want, &r.group[0], r.fault, f, MOST) : 0;
     const struct finding *best = &none;
     for (int i = 0; i < n && i < MOST; i++) {
-      bool here = (f[i].line && f[i].line == e->line) || (f[i].from && f[i].from == e->line) || f[i].ptx == d->at || f[i].ptx == d->at + 1 || (d->other && f[i].ptx == d->other) || (strstr(f[i].text, "entry") && strstr(f[i].text, event_name(e->kind)));
+      bool here = (f[i].line && f[i].line == e->line) || (f[i].from && f[i].from == e->line) || (f[i].done && f[i].done == e->line) || f[i].ptx == d->at || f[i].ptx == d->at + 1 || (d->other && f[i].ptx == d->other) || (strstr(f[i].text, "entry") && strstr(f[i].text, event_name(e->kind)));
       if (here && !named) best = &f[i], named = true;
     }
     t->planted++, t->found += named, t->missed += !named;
@@ -249,7 +250,7 @@ int plant_all(struct ws_device *device, struct subject *x, const struct shape *s
   if (!run_kernel(device, x, x->ptx, x->ptx_len, shape, &base) || *base.fault) return printf("FAIL %s\n", base.fault), run_free(&base), 1;
   if (!declared(x, shape, 0, base.ngroups, &want)) return run_free(&base), trace_free(&want), 1;
   struct finding first;
-  if (compare(x, &want, &base.group[0], false, &first, 1)) return printf("FAIL without a defect, too: %s\n", first.text), run_free(&base), trace_free(&want), 1;
+  if (compare(x, &want, &base.group[0], "", &first, 1)) return printf("FAIL without a defect, too: %s\n", first.text), run_free(&base), trace_free(&want), 1;
   struct lines l = split(x->ptx, x->ptx_len);
   bool *done = calloc(l.n + 2, sizeof *done);
   if (!done) abort();

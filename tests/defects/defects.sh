@@ -39,7 +39,7 @@ hold() {
 
 # said LOG: the fault, without what depends on the order of other cases or on the text of the generator: line numbers
 said() {
-  sed -n -e '/error: /,$p' "$1" | sed -e '/: the shape was /d' -e "s/^.*kernel '[a-z0-9_]*'[,:] //" -e 's/line [0-9][0-9]*/line N/g' -e '/^ *$/d' | head -n 3
+  sed -n -e '/error: /,$p' "$1" | sed -e '/: the shape was /d' -e "s/^.*kernel '[a-z0-9_]*'[,:] //" -e 's/line [0-9][0-9]*/line N/g' -e 's/ (CUDA_ERROR_[A-Z_]*, [0-9]*)$//' -e '/^ *$/d' | head -n 3
 }
 
 orders='early late random:1 random:2 random:3 random:4 random:5 random:6'

@@ -163,7 +163,7 @@ static void test_faults(void **state) {
        "signals an mbarrier of another CTA"},
       {"@q mbarrier.init.shared.b64 [s], 1;\n" SYNC "mapa.shared::cluster.u32 ra, b, 1; setp.eq.u32 p, r, 0; @p mbarrier.try_wait.parity.shared::cta.b64 e, [ra], 0;\n" SYNC, "outside of the CTA's"},
       {"setp.eq.u32 p, r, 3; @p bra W; barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned; bra.uni E;\nW: @q mbarrier.init.shared.b64 [s], 1; bar.sync 0;\nV: mbarrier.try_wait.parity.shared::cta.b64 e, [s], 0; @!e bra V;\nE:",
-       "CTA 3 of the cluster, warp 1 waits for an mbarrier"}};
+       "CTA 3 of the cluster, warps 0-1 wait for an mbarrier"}};
   (void)state;
   for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) expect_fault(FOUR, bad[k].body, THREADS, bad[k].what);
 }

@@ -276,7 +276,11 @@ static void test_odd_binaries(void **state) {
     assert_int_not_equal(r, 0);
     if (!broken && !strstr(cudaGetErrorString(r), cases[i].why)) fail_msg("'%s' is not in: %s", cases[i].why, cudaGetErrorString(r));
     assert_int_equal(cudaLaunchKernel(&unknown, one, one, NULL, 0, NULL), r);
+    assert_int_equal(cudaDeviceSynchronize(), r);
+    assert_int_equal(cudaStreamSynchronize(NULL), r);
+    if (!broken && !strstr(cudaGetErrorString(r), cases[i].why)) fail_msg("'%s' is not in: %s", cases[i].why, cudaGetErrorString(r));
     __cudaUnregisterFatBinary(h);
+    assert_int_equal(cudaDeviceSynchronize(), 0);
   }
   cudaGetLastError();
 }

@@ -171,7 +171,7 @@ static void test_deadlock(void **state) {
   expect_fault(INIT(129) "mbarrier.arrive.shared::cta.b64 st, [s];" WAIT(0), WS_CUDA_ERROR_LAUNCH_TIMEOUT, "mbarrier at 0x400: phase 0 (parity 0) is open, 1 of 129 arrivals and 0 bytes pending");
   expect_fault(INIT(1) "@q mbarrier.arrive.expect_tx.shared::cta.b64 _, [s], 64; @q mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [s], 48;" WAIT(0), WS_CUDA_ERROR_LAUNCH_TIMEOUT,
                "0 of 1 arrivals and 16 bytes pending");
-  assert_non_null(strstr(emu_message(), "warp 3 waits for an mbarrier"));
+  assert_non_null(strstr(emu_message(), "warps 0-3 wait for an mbarrier"));
 }
 
 static int setup(void **state) { (void)state; emu_open(); return 0; }

@@ -188,7 +188,7 @@ static void test_watchdog(void **state) {
   (void)state;
   assert_int_equal(wsemuSetOption("watchdog", "0.2"), 0);
   expect_fault("L: bra L;", WS_CUDA_ERROR_LAUNCH_TIMEOUT,
-               "kernel 'k': the watchdog ended the launch in CTA (0,0,0)\n  warp 0 runs, line 13: 'bra L;'\n  warp 1 runs, line 13: 'bra L;'");
+               "kernel 'k': the watchdog ended the launch in CTA (0,0,0)\n  warps 0-1 run, line 13: 'bra L;'");
   /* One CTA that would end by itself, before its turn is over. */
   assert_int_equal(wsemuSetOption("watchdog", "0.002"), 0);
   struct CUmod_st *m = emu_module(".version 8.3\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\n.reg .b32 n;\n.reg .pred p;\nmov.u32 n, 0;\n"
@@ -207,12 +207,17 @@ static void test_watchdog(void **state) {
 /* 32 bytes a thread, from sm_100 on. */
 static void test_wide_accesses(void **state) {
   static const char *const bodies[] = {"ld.global.v8.b32 {r0, r1, r2, r3, r4, r5, r6, r7}, [i];\nst.global.v8.f32 [o], {r0, r1, r2, r3, r4, r5, r6, r7};",
-                                       "ld.global.nc.L1::no_allocate.L2::evict_last.v4.u64 {z0, z1, z2, z3}, [i];\nst.global.v4.b64 [o], {z0, z1, z2, z3};", "ld.global.v8.b32 {r0, r1, r2, r3, r4, r5, r6, r7}, [i+16];"};
+                                       "ld.global.nc.L1::no_allocate.L2::evict_last.v4.u64 {z0, z1, z2, z3}, [i];\nst.global.v4.b64 [o], {z0, z1, z2, z3};",
+                                       "ld.acquire.gpu.global.v8.b32 {r0, r1, r2, r3, r4, r5, r6, r7}, [i];\nst.relaxed.cta.global.L1::no_allocate.v8.b32 [o], {r0, r1, r2, r3, r4, r5, r6, r7};",
+                                       "ld.relaxed.sys.v4.b64 {z0, z1, z2, z3}, [i];\nst.release.gpu.global.v4.u64 [o], {z0, z1, z2, z3};",
+                                       "ld.volatile.global.v8.f32 {r0, r1, r2, r3, r4, r5, r6, r7}, [i];\nst.volatile.global.v8.u32 [o], {r0, r1, r2, r3, r4, r5, r6, r7};",
+                                       "ld.volatile.v4.b64 {z0, z1, z2, z3}, [i];\nst.volatile.v4.s64 [o], {z0, z1, z2, z3};", "ld.global.v8.b32 {r0, r1, r2, r3, r4, r5, r6, r7}, [i+16];"};
+  enum { GOOD = sizeof bodies / sizeof *bodies - 1 };
   uint8_t in[2048], out[1024];
   struct rng r = {41};
   (void)state;
   for (size_t i = 0; i < sizeof in; i++) in[i] = (uint8_t)rng_next(&r);
-  for (int k = 0; k < 3; k++) {
+  for (int k = 0; k <= GOOD; k++) {
     char text[1024];
     snprintf(text, sizeof text, ".version 8.8\n.target sm_100\n.address_size 64\n.visible .entry k(.param .u64 in, .param .u64 out)\n{\n.reg .b64 i, o, x, z<4>;\n.reg .b32 t, r<8>;\n"
              "ld.param.u64 i, [in];\nld.param.u64 o, [out];\nmov.u32 t, %%tid.x;\nmul.wide.u32 x, t, 32;\nadd.u64 i, i, x;\nadd.u64 o, o, x;\n%s\nret;\n}\n", bodies[k]);
@@ -220,8 +225,8 @@ static void test_wide_accesses(void **state) {
     ws_cu_result res = emu_run_text(text, 32, 0, p, 2);
     emu_fetch(out, p[1], sizeof out);
     CHECK(cuMemFree_v2(p[0]));
-    if (k < 2) assert_memory_equal(out, in, sizeof out);
-    assert_int_equal(res, k < 2 ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_MISALIGNED_ADDRESS);
+    if (k < GOOD) assert_memory_equal(out, in, sizeof out);
+    assert_int_equal(res, k < GOOD ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_MISALIGNED_ADDRESS);
   }
 }
 

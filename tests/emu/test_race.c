@@ -174,6 +174,13 @@ static void test_proxy(void **state) {
       {COPY, "cp.async.wait_all;\nfence.proxy.async;\nbar.sync 0;\n", "fence.proxy.async;\ncp.async.wait_all;\nbar.sync 0;\n", STORE "@q0 cp.async.bulk.wait_group 0;\n", {UNFENCED, "which a cp.async of thread (0,0,0) wrote without", "cp.async.ca"}, false}};
   (void)state;
   EACH(twins);
+  assert_int_equal(wsemuSetOption("race", "lenient"), 0); /* the thread that issues the operation may fence, once the writes are ordered before it */
+#define OTHER "@q1 cp.async.bulk.global.shared::cta.bulk_group [g], [s], 128;\n@q1 cp.async.bulk.commit_group;\n@q1 cp.async.bulk.wait_group 0;\n"
+  silent(W0 "bar.sync 0;\n@q1 fence.proxy.async;\n" OTHER, false, 64);
+  races(W0 "@q1 fence.proxy.async;\nbar.sync 0;\n" OTHER, false, 64, (const char *const[]){UNFENCED, "which thread (0,0,0) wrote without a fence.proxy.async since", "st.shared.u32"});
+  assert_int_equal(wsemuSetOption("race", "lenient"), 0);
+  silent("@q0 mbarrier.init.shared::cta.b64 [bar], 1;\nbar.sync 0;\n@q1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 128;\n@q1 " LOAD WAIT("q1", "0", 0), false, 64);
+  assert_int_equal(wsemuSetOption("race", "on"), 0);
 }
 
 /* A pair of CTAs. PTX ISA "barrier.cluster", "mbarrier.arrive", "st.async". */

@@ -234,7 +234,7 @@ static void test_faults(void **state) {
   (void)state;
   expect_fault(READY FENCE SS(d, 0) COMMIT GROUPS_LEFT(0), 64, "a whole warpgroup of 128 threads", "of 2");
   expect_fault(READY FENCE "setp.eq.u32 p, t, 5;\n@p " SS(d, 0) COMMIT GROUPS_LEFT(0), 128, ".aligned", "mma_async");
-  expect_fault(READY FENCE "setp.lt.u32 p, t, 32;\n@p bra SKIP;\n" SS(d, 0) "SKIP:\n" COMMIT GROUPS_LEFT(0), 128, "waits for the other warps of its warpgroup", "wait_group");
+  expect_fault(READY FENCE "setp.lt.u32 p, t, 32;\n@p bra SKIP;\n" SS(d, 0) "SKIP:\n" COMMIT GROUPS_LEFT(0), 128, "wait for the other warps of their warpgroup", "wait_group");
   expect_fault(READY FENCE "cvt.u64.u32 x, t; shr.u64 x, x, 5; shl.b64 x, x, 6; add.u64 a, a, x;\n" SS(d, 0) COMMIT GROUPS_LEFT(0), 128, "differs in its warpgroup's operation 0", "0x10000800");
   expect_fault(READY FENCE "cvt.u64.u32 x, t; add.u64 a, a, x;\n" SS(d, 0) COMMIT GROUPS_LEFT(0), 128, "differs from its warp's", "mma_async");
   expect_fault(READY FENCE "or.b64 a, a, 0x0000400000000000;\n" SS(d, 0) COMMIT GROUPS_LEFT(0), 128, "of A, which sets reserved bits", "mma_async");

@@ -60,6 +60,7 @@ static void tensors(void **state) {
   REFUSE(t.tensors[K].name = "q", "tensor q is given twice");
   REFUSE(t.tensors[Q].type = WS_DTYPE_F16,
          "tensor q: type f16 found, expected bf16: convert it, or generate the kernel for that type");
+  REFUSE(t.tensors[Q].type = (enum ws_dtype)77, "tensor q: type number 77 found, which is none of enum ws_dtype");
   ACCEPT(t.tensors[Q].type = WS_DTYPE_NONE, 40);
   REFUSE(t.tensors[LSE].rank = 4, "tensor lse: rank 4 found, expected 3: [batch, heads, queries]");
   REFUSE(t.tensors[Q].rank = 3, "tensor q: rank 3 found, expected 4: [batch, heads, queries, 128]");

@@ -127,6 +127,10 @@ static void falls_back_to_the_emulator(void **state) {
   struct ws_device *d;
   assert_int_equal(ws_device_open(NULL, m, &both, &d, NULL), WS_OK);
   assert_string_equal(ws_device_get_info(d)->name, "emu");
+  struct ws_kernel *kernel; /* what the assembler makes of it nobody knows there */
+  assert_int_equal(ws_kernel_load_file(d, WS_TEST_DATA "/copy.ptx", &kernel, NULL), WS_OK);
+  assert_int_equal(ws_kernel_get_resources(kernel)->registers, 0);
+  ws_kernel_free(kernel);
   assert_true(ws_device_get_info(d)->emulator);
   assert_string_equal(ws_device_get_info(d)->choice, "none of 1 GPU (compute capability 8.0) runs sm_90a");
   ws_device_close(d);

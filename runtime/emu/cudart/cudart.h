@@ -6,6 +6,7 @@
  *     launch.c    launches, attributes of kernels, occupancy
  *     memory.c    memory, copies, fills, symbols
  *     device.c    the device, streams, events, errors, look-up of driver functions
+ *     stub.c      no part of it: libcuda.so for the linker
  *
  * Every call becomes calls of the driver API (../../src/cuda_abi.h) in the primary context. The declarations are our own words for
  * the binary interface that the CUDA Runtime API documentation and the compiler's registration calls describe; the names are those
@@ -78,6 +79,7 @@ struct rt_kernel; /* what a kernel's host function or cudaKernel_t stands for */
 int ws_cudart_begin(void);                                          /* the primary context is made and current; a runtime result */
 struct rt_kernel *ws_cudart_kernel(const void *host_function);      /* or NULL */
 int ws_cudart_function(const void *host_function, struct CUfunc_st **f); /* loads its module if need be */
+int ws_cudart_broken(void); /* the result of a load that failed, of a binary that is still registered; 0 = none */
 int ws_cudart_symbol(const void *host_variable, ws_cu_deviceptr *address, size_t *bytes);
 
 /* ---- device.c ---- */

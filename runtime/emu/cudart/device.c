@@ -94,9 +94,11 @@ RT cudaDeviceGetAttribute(int *value, unsigned int attr, int device) { /* cudaDe
   return ws_cudart_result(r ? r : (int)cuDeviceGetAttribute(value, attr, device));
 }
 RT cudaDeviceSynchronize(void);
+/* A program whose kernels cannot be loaded hears of it here, too: k<<<>>>() returns nothing, and few ask cudaGetLastError. */
+static int synchronized(int r) { return ws_cudart_result(r ? r : ws_cudart_broken()); }
 RT cudaDeviceSynchronize(void) {
   int r = enter(true);
-  return ws_cudart_result(r ? r : (int)cuCtxSynchronize());
+  return synchronized(r ? r : (int)cuCtxSynchronize());
 }
 RT cudaDeviceReset(void);
 RT cudaDeviceReset(void) { return ws_cudart_result(enter(true)); } /* memory is given back when the program ends */
@@ -155,7 +157,7 @@ RT cudaStreamDestroy(struct CUstream_st *stream) { return ws_cudart_result((int)
 RT cudaStreamSynchronize(struct CUstream_st *stream);
 RT cudaStreamSynchronize(struct CUstream_st *stream) {
   int r = enter(true);
-  return ws_cudart_result(r ? r : (int)cuStreamSynchronize(stream));
+  return synchronized(r ? r : (int)cuStreamSynchronize(stream));
 }
 RT cudaStreamQuery(struct CUstream_st *stream);
 RT cudaStreamQuery(struct CUstream_st *stream) {

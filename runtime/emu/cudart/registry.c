@@ -81,6 +81,15 @@ static int load(struct rt_binary *b) {
   return b->result;
 }
 
+int ws_cudart_broken(void) {
+  int r = 0;
+  pthread_mutex_lock(&lock);
+  for (const struct rt_binary *b = binaries; b && !r; b = b->next)
+    if (b->tried && !b->module) r = b->result;
+  pthread_mutex_unlock(&lock);
+  return r;
+}
+
 /* ---- what the compiler calls ---- */
 #define EXPORT __attribute__((visibility("default")))
 EXPORT void **__cudaRegisterFatBinary(void *wrapper);
