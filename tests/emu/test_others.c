@@ -14,7 +14,11 @@ WANT(pack_u16, packed(a, b, c, 16, 0)) WANT(pack_s16, packed(a, b, c, 16, 1)) WA
 WANT(pack_u4, packed(a, b, c, 4, 0)) WANT(pack_s2, packed(a, b, c, 2, 1))
 static int64_t s24(uint64_t v) { return (int32_t)((uint32_t)v << 8) >> 8; }
 WANT(mad24_sat, (uint32_t)((s24(a) * s24(b) >> 16) + (int32_t)c > INT32_MAX ? INT32_MAX : (s24(a) * s24(b) >> 16) + (int32_t)c < INT32_MIN ? INT32_MIN : (s24(a) * s24(b) >> 16) + (int32_t)c))
-static float f_of_h(uint64_t h) { _Float16 v; uint16_t u = (uint16_t)h; memcpy(&v, &u, 2); return (float)v; }
+static float f_of_h(uint64_t h) {
+  int e = (int)(h >> 10 & 31), m = (int)(h & 1023);
+  float v = e == 31 ? (m ? NAN : INFINITY) : e ? ldexpf((float)(1024 + m), e - 25) : ldexpf((float)m, -24);
+  return h >> 15 & 1 ? -v : v;
+}
 WANT(half_of_int, (int32_t)a < (int32_t)b ? 0x3c00 : 0) WANT(half_of_float, as_f32(a) > as_f32(b) || as_f32(a) != as_f32(a) || as_f32(b) != as_f32(b) ? 0x3c00 : 0)
 WANT(bf16_of_double, as_f64(a) <= as_f64(b) ? 0x3f80 : 0) WANT(bf16_of_short, (uint16_t)a == (uint16_t)b ? 0x3f80 : 0)
 WANT(int_of_halves, (f_of_h(a) < f_of_h(b) ? 0xffff : 0) | (f_of_h(a >> 16) < f_of_h(b >> 16) ? 0xffff0000 : 0))
