@@ -278,6 +278,19 @@ static int wait_for(const struct loaded *s, double timeout) {
   return ws_device_synchronize(s->device, &err) ? ws_cli_runtime_fail(&err) : WS_CLI_OK;
 }
 
+/* The emulator's: what the kernels read of memory that nothing had written. */
+static void print_warnings(const struct loaded *s) {
+  size_t (*get)(struct CUfunc_st *, char *, size_t);
+  void *symbol = ws_device_symbol(s->device, "wsemuWarnings");
+  memcpy(&get, &symbol, sizeof get);
+  size_t n = get ? get(NULL, NULL, 0) : 0;
+  char *text = n ? malloc(n + 1) : NULL;
+  if (!text) return;
+  get(NULL, text, n + 1);
+  for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) fprintf(stderr, "warpscore: warning: %s\n", line);
+  free(text);
+}
+
 static int execute(struct ws_cli_problem *p, const struct loaded *s, double timeout, double *time) {
   int code = ws_cli_problem_upload(p, s->device);
   bool watched = timeout > 0 && set_watchdog(s, timeout);
@@ -289,6 +302,7 @@ static int execute(struct ws_cli_problem *p, const struct loaded *s, double time
   }
   if (code == WS_CLI_OK) code = wait_for(s, timeout);
   *time = seconds() - start;
+  print_warnings(s);
   if (code != WS_CLI_OK) ws_cli_watchdog_report(p, s->ptx);
   if (code == WS_CLI_OK) code = ws_cli_problem_download(p, s->device);
   ws_cli_problem_release(p, s->device);

@@ -6,8 +6,9 @@
 #include "exec.h"
 #include "memory.h"
 #include "race.h"
+#include "unwritten.h"
 
-enum { ACCESS_READ = RACE_READ, ACCESS_WRITE = RACE_WRITE, ACCESS_STRONG = RACE_STRONG };
+enum { ACCESS_READ = RACE_READ, ACCESS_WRITE = RACE_WRITE, ACCESS_STRONG = RACE_STRONG, ACCESS_UPDATE = 32 /* a write that reads, too */ };
 struct access {
   uint8_t *p[LANES]; /* of the executing lanes */
 };
@@ -43,16 +44,29 @@ static inline int window_access(struct warp *w, const struct inst *in, const uin
   return EV_NEXT;
 }
 
+/* Accesses within bounds, held against what has been written (unwritten.h). `owner`: whose shared memory, NULL: device memory. */
+static inline int written_access(struct warp *w, const struct inst *in, struct cta *owner, const uint64_t a[LANES], uint32_t bytes, int kind) {
+  uint8_t *map = owner ? owner->written : ws_emu_global_map.written;
+  uint64_t lo = owner ? owner->shared_lo : ws_emu_global_map.base;
+  if (!map) return EV_NEXT;
+  if ((!(kind & ACCESS_WRITE) || kind & ACCESS_UPDATE) && w->cta->written && __builtin_expect(!unwritten_none(w, map, lo, a, bytes), 0) &&
+      ws_emu_unwritten_lanes(w, in, owner, a, bytes) != EV_NEXT)
+    return EV_FAULT;
+  if (kind & ACCESS_WRITE) unwritten_mark_lanes(w, map, lo, a, bytes);
+  return EV_NEXT;
+}
+
 static inline int global_access(struct warp *w, const struct inst *in, const uint64_t a[LANES], uint32_t bytes, int kind, struct access *out) {
   const struct mem_alloc *m = ws_emu_mem_find(a[__builtin_ctz(w->mask)]);
   for (int i = 0; i < LANES; i++) out->p[i] = (uint8_t *)(uintptr_t)a[i];
-  if (__builtin_expect(m && !(m->read_only && kind & ACCESS_WRITE) && !outside(w, a, m->lo, m->hi, bytes), 1)) return EV_NEXT;
+  if (__builtin_expect(m && !(m->read_only && kind & ACCESS_WRITE) && !outside(w, a, m->lo, m->hi, bytes), 1))
+    return written_access(w, in, NULL, a, bytes, kind);
   for (uint32_t k = w->mask; k; k &= k - 1) { /* several allocations, or a fault */
     int i = __builtin_ctz(k);
     if ((a[i] & (bytes - 1)) || !ws_emu_mem_holds(a[i], bytes, kind & ACCESS_WRITE))
       return ws_emu_bad_address(w, in, i, SP_GLOBAL, a[i], bytes, kind & ACCESS_WRITE);
   }
-  return EV_NEXT;
+  return written_access(w, in, NULL, a, bytes, kind);
 }
 
 /* PTX ISA "Data Movement and Conversion Instructions: ld": 32 bytes at once in global memory only; ptxas takes generic addresses, too. */
@@ -73,7 +87,8 @@ static inline int shared_access(struct warp *w, const struct inst *in, const uin
   struct cta *c = w->cta;
   if (__builtin_expect(bytes > 16, 0)) return too_wide(w, in, bytes);
   int ev = window_access(w, in, a, c->shared_lo, c->shared_size, c->shared, bytes, SP_SHARED, kind, out);
-  return ev == EV_NEXT && c->race ? ws_emu_race_lanes(w, in, c, BY_WARP, a, bytes, kind) : ev;
+  if (ev == EV_NEXT && c->race) ev = ws_emu_race_lanes(w, in, c, BY_WARP, a, bytes, kind & RACE_HOW);
+  return ev == EV_NEXT ? written_access(w, in, c, a, bytes, kind) : ev;
 }
 
 /* Shared memory of the cluster's CTAs, which may differ from lane to lane. */
@@ -87,8 +102,9 @@ static inline int cluster_access(struct warp *w, const struct inst *in, const ui
     if (a[i] >> 32) return ws_emu_bad_address(w, in, i, SP_SHARED, a[i], bytes, kind & ACCESS_WRITE);
     struct cta *peer = ws_emu_peer(WHO(w, in, i), (uint32_t)a[i], bytes, kind & ACCESS_WRITE, &offset);
     if (!peer) return EV_FAULT;
+    if (!(kind & ACCESS_WRITE) && ws_emu_unwritten_range(WHO(w, in, i), peer, offset, bytes) != EV_NEXT) return EV_FAULT;
     out->p[i] = peer->shared + offset;
-    if (ws_emu_race_lane(WHO(w, in, i), peer, offset, bytes, kind) != EV_NEXT) return EV_FAULT;
+    if (ws_emu_race_lane(WHO(w, in, i), peer, offset, bytes, kind & RACE_HOW) != EV_NEXT) return EV_FAULT;
   }
   return EV_NEXT;
 }

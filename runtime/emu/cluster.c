@@ -2,6 +2,7 @@
  * Arrays", "barrier.cluster". */
 #include "race.h"
 #include "tensor.h"
+#include "unwritten.h"
 #include "warpgroup.h"
 #include "../src/cuda_abi.h"
 #include <stdlib.h>
@@ -81,6 +82,7 @@ struct cta *ws_emu_peer(struct who who, uint32_t address, uint32_t bytes, bool w
     WHO_FAULT(who, WS_CUDA_ERROR_ILLEGAL_ADDRESS, "%s shared memory of CTA %u of its cluster, which has ended", write ? "writes" : "reads", rank);
     return NULL;
   }
+  if (write) unwritten_mark_shared(c, *offset, bytes);
   return c;
 }
 

@@ -2,6 +2,7 @@
 #include "hazard.h"
 #include "race.h"
 #include "tensor.h"
+#include "unwritten.h"
 #include "warpgroup.h"
 #include "../src/cuda_abi.h"
 #include <stdlib.h>
@@ -108,8 +109,9 @@ struct cta *ws_emu_cta_new(struct cluster *cl, uint32_t rank, const uint32_t id[
   const struct kernel *k = l->kernel;
   uint32_t threads = l->block[0] * l->block[1] * l->block[2], nwarps = (threads + LANES - 1) / LANES;
   uint32_t shared = k->shared_dynamic - k->shared_base + l->dynamic_shared;
+  size_t map = l->unwritten ? (up64(shared) >> UNWRITTEN_GRAIN) + 64 : 0;
   size_t regs = up64(k->reg_bytes), local = up64(ws_emu_local_stride(k) * LANES);
-  size_t bytes = up64(sizeof(struct cta)) + up64(sizeof(struct warp) * nwarps) + up64(shared) + 64 + (regs + local) * nwarps;
+  size_t bytes = up64(sizeof(struct cta)) + up64(sizeof(struct warp) * nwarps) + up64(shared) + 64 + up64(map) + (regs + local) * nwarps;
   uint8_t *p = aligned_alloc(64, bytes);
   if (!p) {
     fault->code = WS_CUDA_ERROR_OUT_OF_MEMORY;
@@ -134,6 +136,8 @@ struct cta *ws_emu_cta_new(struct cluster *cl, uint32_t rank, const uint32_t id[
   c->shared_lo = k->shared_base | rank << RANK_SHIFT;
   memset(c->shared, 0xff, up64(shared) + 64); /* NaNs in every format, and an address out of all bounds */
   p += up64(shared) + 64;
+  if (map) c->written = memset(p, 0, map);
+  p += up64(map);
   for (uint32_t i = 0; i < nwarps; i++, p += regs + local) {
     memset(p + regs, 0xff, local);
     start_warp(c, i, p, p + regs);

@@ -368,6 +368,7 @@ static void warn(struct decoder *d, size_t pc, const char *fmt, ...) {
 
 static void report_use(void *arg, const struct reg_use *use, bool never) {
   struct decoder *d = arg;
+  if (d->uninitialised == UNINIT_OFF) return;
   const char *what = never ? "is read but nothing has written it" : "may be read before it is written";
   if (d->uninitialised == UNINIT_STRICT || (never && d->uninitialised == UNINIT_ERROR)) {
     d->now = d->k->src[use->pc].ptx;

@@ -37,6 +37,7 @@ struct CUfunc_st {
   struct CUmod_st *module;
   struct ptx_func *f;
   struct kernel *kernel;    /* decoded at the first launch or query */
+  char *unwritten;          /* lines of its last launch: memory that it read and nothing had written; or NULL */
   int max_dynamic;          /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
   bool non_portable;        /* CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED */
 };

@@ -1,6 +1,7 @@
 /* Launches, and what the emulator offers beyond the driver API (wsemu.h). */
 #include "drv.h"
 #include "trace.h"
+#include "unwritten.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,11 +118,15 @@ ws_cu_result ws_emu_launch(struct CUctx_st *c, struct CUfunc_st *f, const struct
   }
   l.kernel = f->kernel;
   l.params = bytes;
+  free(f->unwritten);
+  f->unwritten = NULL;
+  l.unwritten = l.options.uninitialised == UNINIT_OFF ? NULL : ws_emu_unwritten_new();
   struct warp_stats stats = {0};
   struct fault *fault = calloc(1, sizeof *fault);
   double core = 0, start = ws_emu_now();
   r = fault ? (ws_cu_result)ws_emu_run_grid(&l, &stats, &core, fault) : WS_CUDA_ERROR_OUT_OF_MEMORY;
   add_stats(&stats, ws_emu_now() - start, core);
+  f->unwritten = ws_emu_unwritten_end(l.unwritten, f->kernel);
   ws_emu_trace_end(&l.options);
   if (!r) note_rows(f->kernel);
   if (r && fault) {
@@ -253,8 +258,8 @@ int ws_emu_set_option(const char *name, const char *value) {
       if (!strcmp(value, names[i])) return o->device = i, 0;
   }
   if (!strcmp(name, "uninitialised")) {
-    static const char *const names[] = {[UNINIT_ERROR] = "error", [UNINIT_WARN] = "warn", [UNINIT_STRICT] = "strict"};
-    for (uint8_t i = 0; i < 3; i++)
+    static const char *const names[] = {[UNINIT_ERROR] = "error", [UNINIT_WARN] = "warn", [UNINIT_STRICT] = "strict", [UNINIT_OFF] = "off"};
+    for (uint8_t i = 0; i < 4; i++)
       if (!strcmp(value, names[i])) return o->uninitialised = i, 0;
   }
   return 1;

@@ -1,6 +1,7 @@
 /* Device and page-locked memory, copies, fills. Everything happens before the call returns, on every stream. */
 #include "drv.h"
 #include "memory.h"
+#include "unwritten.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +31,7 @@ static ws_cu_result allocate(size_t bytes, bool host, uint64_t *address) {
   ws_cu_result r = ws_emu_enter_work(&c);
   if (r) return r;
   if (!address || !bytes) return ws_emu_leave(WS_CUDA_ERROR_INVALID_VALUE);
-  uint64_t a = ws_emu_mem_new(bytes, host ? MEM_HOST : 0);
+  uint64_t a = ws_emu_mem_new(bytes, host ? MEM_HOST : MEM_UNWRITTEN);
   if (a && !ws_emu_own(c, a, host)) {
     ws_emu_mem_free(a, host ? MEM_HOST : 0);
     a = 0;
@@ -96,6 +97,7 @@ static ws_cu_result copy(void *to, bool to_device, const void *from, bool from_d
   if (to_device) r = check((uint64_t)(uintptr_t)to, bytes, "a copy");
   if (!r && from_device) r = check((uint64_t)(uintptr_t)from, bytes, "a copy");
   if (!r) memmove(to, from, bytes);
+  if (!r && to_device) unwritten_mark_global((uint64_t)(uintptr_t)to, bytes);
   return ws_emu_leave(r);
 }
 
@@ -121,6 +123,7 @@ static ws_cu_result fill(uint64_t to, uint32_t value, size_t width, size_t count
   if (!count) return ws_emu_leave(WS_CUDA_SUCCESS);
   if (to % width || count > SIZE_MAX / width) return ws_emu_leave(WS_CUDA_ERROR_INVALID_VALUE);
   r = check(to, count * width, "a fill");
+  if (!r) unwritten_mark_global(to, count * width);
   uint8_t *p = DEVICE(to);
   for (size_t i = 0; !r && i < count; i++) memcpy(p + i * width, &value, width);
   return ws_emu_leave(r);

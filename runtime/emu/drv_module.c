@@ -106,6 +106,7 @@ void ws_emu_drop_module(struct CUmod_st *m) {
     struct CUfunc_st *f = m->funcs;
     m->funcs = f->next;
     ws_emu_kernel_free(f->kernel);
+    free(f->unwritten);
     free(f);
   }
   for (size_t i = 0; i < m->nvars; i++) ws_emu_mem_free(m->vars[i], 0);

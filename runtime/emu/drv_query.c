@@ -20,14 +20,24 @@ EXPORT int wsemuGetParam(struct CUfunc_st *function, unsigned int index, struct 
   return bad;
 }
 
+/* Behind the `len` bytes before it, as far as there is room; returns the length of all. */
+static size_t add_text(char *out, size_t n, size_t len, const char *text) {
+  size_t m = text ? strlen(text) : 0;
+  if (out && m && len + 1 < n) memcpy(out + len, text, m < n - 1 - len ? m : n - 1 - len);
+  return len + m;
+}
+
 EXPORT size_t wsemuWarnings(struct CUfunc_st *function, char *out, size_t n) {
   pthread_mutex_lock(&ws_emu_drv.lock);
-  const char *text = ws_emu_is_function(function) && function->kernel && function->kernel->warnings ? function->kernel->warnings : "";
-  size_t len = strlen(text), k = len < n ? len : n ? n - 1 : 0;
-  if (out && n) {
-    memcpy(out, text, k);
-    out[k] = 0;
+  size_t len = 0;
+  if (ws_emu_is_function(function) && function->kernel) {
+    len = add_text(out, n, len, function->kernel->warnings);
+    len = add_text(out, n, len, function->unwritten);
   }
+  for (struct CUctx_st *c = function ? NULL : ws_emu_drv.contexts; c; c = c->next)
+    for (struct CUmod_st *m = c->modules; m; m = m->next)
+      for (struct CUfunc_st *f = m->funcs; f; f = f->next) len = add_text(out, n, len, f->unwritten);
+  if (out && n) out[len < n ? len : n - 1] = 0;
   pthread_mutex_unlock(&ws_emu_drv.lock);
   return len;
 }

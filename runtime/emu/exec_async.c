@@ -47,6 +47,7 @@ static int prepare(struct warp *w, const struct inst *in, struct copy *c) {
   uint32_t bad = outside(w, dst, cta->shared_lo, (uint64_t)cta->shared_lo + cta->shared_size, bytes);
   if (bad) return ws_emu_bad_address(w, in, __builtin_ctz(bad), SP_SHARED, dst[__builtin_ctz(bad)], bytes, true);
   if (cta->race && ws_emu_race_lanes(w, in, w->cta, BY_CP_ASYNC, dst, bytes, RACE_WRITE) != EV_NEXT) return EV_FAULT;
+  if (cta->written) unwritten_mark_lanes(w, cta->written, cta->shared_lo, dst, bytes);
   c->bytes = (uint8_t)bytes;
   c->number = w->copies_issued++;
   c->in = in;
@@ -63,11 +64,13 @@ static int prepare(struct warp *w, const struct inst *in, struct copy *c) {
     if (c->count[i] == bytes) whole |= 1u << i;
   }
   const struct mem_alloc *a = whole ? ws_emu_mem_find(c->src[__builtin_ctz(whole)]) : NULL;
-  if (whole == w->mask && a && !outside(w, c->src, a->lo, a->hi, bytes)) return EV_NEXT;
+  if (whole == w->mask && a && !outside(w, c->src, a->lo, a->hi, bytes))
+    return written_access(w, in, NULL, c->src, bytes, ACCESS_READ);
   for (uint32_t m = w->mask; m; m &= m - 1) {
     int i = __builtin_ctz(m);
     if (c->count[i] && ((c->src[i] & (bytes - 1)) || !ws_emu_mem_holds(c->src[i], c->count[i], false)))
       return ws_emu_bad_address(w, in, i, SP_GLOBAL, c->src[i], bytes, false);
+    if (c->count[i] && ws_emu_unwritten_range(WHO(w, in, i), NULL, c->src[i], c->count[i]) != EV_NEXT) return EV_FAULT;
   }
   return EV_NEXT;
 }

@@ -9,6 +9,8 @@ enum { A_CAS, A_EXCH, A_AND, A_OR, A_XOR, A_ADD, A_MIN, A_MAX, A_INC, A_DEC };
 #define TYPE(in) ((uint8_t)((in)->imm2 >> 8))
 #define BYTES(in) ((uint32_t)((in)->imm2 >> 16 & 0xff))
 #define RESULT(in) ((in)->imm2 >> 24 & 1)
+/* An exchange may well be the first write. */
+#define KIND(in) (ACCESS_WRITE | ACCESS_STRONG | (OP(in) == A_EXCH ? 0 : ACCESS_UPDATE))
 enum { ACQUIRES = 1 << 25, RELEASES = 1 << 26 };
 
 static uint64_t combine_int(int op, uint64_t old, uint64_t b, uint8_t type) {
@@ -94,7 +96,7 @@ HANDLER(atomic) {
   struct access p;
   int at = RESULT(in) ? 1 : 0;
   uint32_t bytes = BYTES(in);
-  int ev = access_lanes(w, in, at, SPACE(in), bytes, ACCESS_WRITE | ACCESS_STRONG, &p);
+  int ev = access_lanes(w, in, at, SPACE(in), bytes, KIND(in), &p);
   if (ev != EV_NEXT) return ev;
   order(w, in);
   count_access(w, SPACE(in), bytes, ACCESS_WRITE);
@@ -113,7 +115,7 @@ HANDLER(atomic) {
 static int lock_128;
 HANDLER(atomic_128) {
   struct access p;
-  int ev = access_lanes(w, in, 1, SPACE(in), 16, ACCESS_WRITE | ACCESS_STRONG, &p);
+  int ev = access_lanes(w, in, 1, SPACE(in), 16, KIND(in), &p);
   if (ev != EV_NEXT) return ev;
   order(w, in);
   count_access(w, SPACE(in), 16, ACCESS_WRITE);
@@ -135,7 +137,7 @@ HANDLER(atomic_128) {
 HANDLER(atomic_vector) {
   struct access p;
   uint32_t bytes = BYTES(in), n = in->n;
-  int ev = access_lanes(w, in, 0, SPACE(in), bytes * n, ACCESS_WRITE | ACCESS_STRONG, &p);
+  int ev = access_lanes(w, in, 0, SPACE(in), bytes * n, KIND(in), &p);
   if (ev != EV_NEXT) return ev;
   order(w, in);
   count_access(w, SPACE(in), bytes * n, ACCESS_WRITE);

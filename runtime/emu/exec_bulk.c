@@ -113,6 +113,18 @@ static bool tile_in_memory(struct who who, const struct tile *t, bool write) {
   return true;
 }
 
+/* The rows that are read were written before. */
+static int tile_written(struct who who, const struct tile *t) {
+  struct tile_walk walk;
+  struct tile_row row;
+  int ev = EV_NEXT;
+  if (!who.w->cta->written) return ev;
+  ws_emu_tile_begin(&walk, &t->map, t->at);
+  while (ev == EV_NEXT && ws_emu_tile_next(&walk, &row))
+    if (row.first != row.last) ev = ws_emu_unwritten_range(who, NULL, row.global + row.first, row.last - row.first);
+  return ev;
+}
+
 /* ---- into shared memory ---- */
 struct load {
   struct tile tile; /* map.rank 0: plain bytes */
@@ -145,6 +157,7 @@ static int issue_load(struct who who, const struct load *l, struct mbar_ref sign
     return EV_FAULT;
   struct agent *a = ws_emu_agent_new(who, sizeof *l, perform_load);
   if (!a) return EV_FAULT;
+  unwritten_mark_shared(l->to.cta, l->to.offset, l->tile.bytes);
   memcpy(a->payload, l, sizeof *l);
   a->signal = signal;
   a->holds_shared = l->own.cta || l->to.cta == who.w->cta;
@@ -197,19 +210,23 @@ static int start_load(struct who who, struct load *l, int slot, enum ptx_space s
 /* [d], [g], size, [mb] {, mask} */
 static int load_one(struct who who, enum ptx_space space) {
   struct load l = {.from = address_2(who, 1), .tile.bytes = word(who, 2)};
-  if (!good_size(who, l.tile.bytes) || !global_range(who, l.from, l.tile.bytes, false)) return EV_FAULT;
+  if (!good_size(who, l.tile.bytes) || !global_range(who, l.from, l.tile.bytes, false) ||
+      ws_emu_unwritten_range(who, NULL, l.from, l.tile.bytes) != EV_NEXT)
+    return EV_FAULT;
   return start_load(who, &l, 3, space, 16);
 }
 /* [d], [s], size, [mb]: also reductions */
 static int send_one(struct who who) {
   struct load l = {.op = OP(who.in), .type = TYPE(who.in), .tile.bytes = word(who, 2)};
-  if (!good_size(who, l.tile.bytes) || !shared_range(who, address_2(who, 1), SP_SHARED, l.tile.bytes, 16, false, &l.own)) return EV_FAULT;
+  if (!good_size(who, l.tile.bytes) || !shared_range(who, address_2(who, 1), SP_SHARED, l.tile.bytes, 16, false, &l.own) ||
+      ws_emu_unwritten_range(who, l.own.cta, l.own.offset, l.tile.bytes) != EV_NEXT)
+    return EV_FAULT;
   return start_load(who, &l, 3, SP_CLUSTER, 16);
 }
 /* [d], [map, {c}], [mb] {, mask} */
 static int tile_one(struct who who, enum ptx_space space) {
   struct load l = {0};
-  if (!take_tile(who, address_2(who, 1), &l.tile) || !tile_in_memory(who, &l.tile, false)) return EV_FAULT;
+  if (!take_tile(who, address_2(who, 1), &l.tile) || !tile_in_memory(who, &l.tile, false) || tile_written(who, &l.tile) != EV_NEXT) return EV_FAULT;
   return start_load(who, &l, 2, space, TMAP_DST_ALIGN);
 }
 
@@ -263,6 +280,8 @@ static int store_one(struct who who) {
     s.mask = ((const uint16_t *)ws_emu_slot(who.w, who.in->o[4]))[who.lane];
     if (!s.mask) return EV_NEXT;
   }
+  if (!s.mask && ws_emu_unwritten_range(who, s.from.cta, s.from.offset, s.tile.bytes) != EV_NEXT) return EV_FAULT;
+  unwritten_mark_global(s.to, s.tile.bytes);
   return issue_store(who, &s);
 }
 /* [map, {c}], [s] */

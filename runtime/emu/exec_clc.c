@@ -38,6 +38,7 @@ static int cancel_one(struct who who, uint64_t address, uint64_t bar, enum ptx_s
       return EV_FAULT;
     struct agent *a = ws_emu_agent_new(who, sizeof d, deliver);
     if (!a) return EV_FAULT;
+    unwritten_mark_shared(d.to, d.offset, sizeof d.answer);
     memcpy(a->payload, &d, sizeof d);
     a->signal = signal;
     a->holds_shared = d.to == c;

@@ -79,9 +79,9 @@ struct kernel {
   char *warnings;               /* lines of registers that may be read before they are written, or NULL */
 };
 
-/* What becomes of reads of registers that nothing has written. By default: an error where no path writes the register
- * first, a warning where some path does not. */
-enum emu_uninitialised { UNINIT_ERROR, UNINIT_WARN, UNINIT_STRICT };
+/* What becomes of reads of registers and memory that nothing has written. By default: an error where no path writes the register
+ * first, a warning where some path does not, and of memory. */
+enum emu_uninitialised { UNINIT_ERROR, UNINIT_WARN, UNINIT_STRICT, UNINIT_OFF };
 /* Decodes an entry. On failure returns NULL with a CUDA result in *code and a message in err. */
 struct kernel *ws_emu_decode(const struct ptx_module *m, struct ptx_func *f, enum emu_uninitialised how, int *code, char *err, size_t n);
 void ws_emu_kernel_free(struct kernel *k);
@@ -165,6 +165,7 @@ struct cta {
   uint32_t id[3], rank, linear, threads, nwarps;
   bool done;
   uint8_t *shared;
+  uint8_t *written;   /* unwritten.h: of every 4 bytes of it; NULL where that is not looked for */
   uint32_t shared_size;
   uint32_t shared_lo; /* the first address: the kernel's, with the CTA's rank in the cluster above */
   struct warpgroup *groups; /* NULL before the first wgmma */
@@ -204,6 +205,7 @@ struct emu_launch {
   uint32_t grid[3], block[3], cluster[3], dynamic_shared;
   bool explicit_cluster;
   const uint8_t *params; /* param_bytes */
+  struct unwritten *unwritten; /* unwritten.h: what was read of memory that nothing has written */
   struct emu_options options;
 };
 struct grid {

@@ -2,6 +2,7 @@
  * emulated device's memory, as global as a GPU's. */
 #define _GNU_SOURCE
 #include "memory.h"
+#include "unwritten.h"
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,8 @@ static struct {
   uint32_t n;
 } mem;
 
+struct unwritten_map ws_emu_global_map; /* as global as the memory that it mirrors */
+
 static struct mem_alloc *alloc_at(uint32_t i) { return &mem.chunk[i / CHUNK][i % CHUNK]; }
 
 static bool reserve(void) {
@@ -39,6 +42,8 @@ static bool reserve(void) {
     mem.base = ((uint64_t)(uintptr_t)p + PAGE - 1) & ~(PAGE - 1);
     mem.size = (size - PAGE) & ~(PAGE - 1);
     mem.cursor = mem.base + PAGE;
+    void *map = mmap(NULL, mem.size >> UNWRITTEN_GRAIN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    ws_emu_global_map = (struct unwritten_map){map == MAP_FAILED ? NULL : map, mem.base};
     uint64_t physical = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     mem.limit = physical / 4 * 3;
     return true;
@@ -88,6 +93,7 @@ uint64_t ws_emu_mem_new(size_t bytes, unsigned flags) {
   uint64_t span = (bytes + PAGE - 1) & ~(PAGE - 1);
   if (mprotect((void *)(uintptr_t)at, span, PROT_READ | PROT_WRITE)) return 0;
   memset((void *)(uintptr_t)at, POISON, bytes);
+  if (!(flags & MEM_UNWRITTEN)) unwritten_mark_global(at, bytes);
   *alloc_at(id) = (struct mem_alloc){.lo = at, .hi = at + bytes, .live = true, .host = (flags & MEM_HOST) != 0,
                                      .read_only = (flags & MEM_READ_ONLY) != 0};
   for (uint64_t p = at; p < at + span; p += PAGE)
@@ -110,6 +116,9 @@ bool ws_emu_mem_free(uint64_t address, unsigned flags) {
   mem.used -= a->hi - a->lo;
   /* a fresh mapping gives the memory back and makes stray host accesses fault */
   mmap((void *)(uintptr_t)a->lo, span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  if (ws_emu_global_map.written)
+    mmap(ws_emu_global_map.written + ((a->lo - mem.base) >> UNWRITTEN_GRAIN), span >> UNWRITTEN_GRAIN, PROT_READ | PROT_WRITE,
+         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   return true;
 }
 

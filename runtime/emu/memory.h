@@ -13,7 +13,7 @@ struct mem_alloc {
   uint64_t lo, hi;  /* the bytes [lo, hi) */
   bool live, read_only, host;
 };
-enum { MEM_READ_ONLY = 1, MEM_HOST = 2 };
+enum { MEM_READ_ONLY = 1, MEM_HOST = 2, MEM_UNWRITTEN = 4 /* unwritten.h; without it all of it counts as written */ };
 
 /* Returns the address or 0 when memory runs out. */
 uint64_t ws_emu_mem_new(size_t bytes, unsigned flags);

@@ -135,6 +135,7 @@ static inline void tile_store(const struct tile *t, const uint8_t *data, uint8_t
     uint8_t *to = (uint8_t *)(uintptr_t)row.global + row.first;
     const uint8_t *from = data + row.shared + row.first;
     if (row.first == row.last) continue;
+    unwritten_mark_global(row.global + row.first, row.last - row.first);
     if (op) reduce_bytes(op, type, to, from, row.last - row.first);
     else memcpy(to, from, row.last - row.first);
   }

@@ -30,7 +30,8 @@ size_t wsemuLastMessage(char *out, size_t n);
  * worker threads, "0" = one a core; name "watchdog": seconds that a launch may take, "0" (the default) = no limit; one
  * that lasts longer, whether it hangs or is only slow, ends with CUDA_ERROR_LAUNCH_TIMEOUT;
  * name "uninitialised", for kernels not yet launched: "error" (the default: a kernel that reads a register which no path
- * has written is refused; where some path has not, wsemuWarnings says so), "strict" (both are refused) or "warn" (none); name "race": "on" (the
+ * has written is refused; where some path has not, wsemuWarnings says so), "strict" (both are refused) or "warn" (none), "off": nothing is looked
+ * for; reads of memory that nothing has written, in all launches from now on: "strict": a fault, "error" and "warn": wsemuWarnings says so; name "race": "on" (the
  * default: accesses that nothing orders, fences of the async proxy and of tensor memory that are missing are faults), "lenient" (takes what
  * published kernels rely on: mbarriers and barriers that acquire or release fence tensor memory, a register of tcgen05.ld that is read has
  * its data without a wait, the reader may fence the async proxy, an arrival at a peer's mbarrier needs no scope) or "off"; name "device": "sm_90", "sm_100" or "sm_103" (what the device passes for, and whose modules load) or "auto" (the
@@ -107,7 +108,8 @@ struct CUmod_st;
 const char *wsemuEntryName(struct CUmod_st *module, unsigned int index);
 struct CUfunc_st;
 /* What is suspicious about a kernel that has been decoded (launched or asked for an attribute), one line each: registers
- * that may be read before they are written, a setmaxnreg that the assembler drops. Copies at most n bytes with the terminator, returns the full length. */
+ * that may be read before they are written, a setmaxnreg that the assembler drops, and what its last launch read of shared memory or of an
+ * allocation of cuMemAlloc that nothing had written: the first read of each instruction. NULL: only the latter, of all kernels. Copies at most n bytes with the terminator, returns the full length. */
 size_t wsemuWarnings(struct CUfunc_st *function, char *out, size_t n);
 struct wsemu_param { /* one parameter of a kernel */
   uint64_t bytes;
