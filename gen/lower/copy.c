@@ -16,8 +16,8 @@ static int power_of_two_below(int n) {
 /* Where the thread's unit lies in shared memory, by the XOR that a pass needs. */
 static void copy_smem(struct lower *l, struct copy_map *m, const char *unit) {
   const struct ws_smem_layout *lay = &m->layout;
-  const char **at = ws_ptx_temps(&l->px, WS_REG_B32, ws_fmt(l->arena, "%s_smem", m->name), (size_t)lay->mask + 1), *row = ws_lower_temp(l, WS_REG_B32);
-  OP(l, "copy_smem", at[0], m->row, ws_lower_int(l, lay->pitch), unit, row);
+  const char **at = ws_ptx_temps(&l->px, WS_REG_B32, ws_fmt(l->arena, "%s_smem", m->name), (size_t)lay->mask + 1);
+  OP(l, "copy_smem", at[0], m->row, ws_lower_int(l, lay->pitch));
   if (m->unit == 4) OP(l, "element_unit", at[0], unit, ws_lower_temp(l, WS_REG_B32));
   if (lay->panel_units && m->units > lay->panel_units) { /* a row goes on in the next panel */
     const char *panel = ws_lower_temp(l, WS_REG_B32), *wide = ws_lower_int(l, lay->panel_units);
@@ -25,7 +25,7 @@ static void copy_smem(struct lower *l, struct copy_map *m, const char *unit) {
     OP(l, "rem_s32", unit, unit, wide);
     OP(l, "mad_s32", at[0], panel, ws_lower_int(l, lay->panel_bytes), at[0]);
   }
-  if (lay->mask) OP(l, "swizzle", unit, row, ws_lower_int(l, lay->shift), ws_lower_int(l, lay->mask));
+  if (lay->mask) ws_lower_swizzle(l, lay, unit, m->row, ws_lower_temp(l, WS_REG_B32));
   OP(l, "add_unit", at[0], unit);
   m->smem[0] = at[0];
   for (int p = 1; p < m->passes && lay->mask; p++) {
@@ -104,6 +104,7 @@ const char *ws_lower_stride(struct lower *l, const struct ws_tensor *t, int k) {
     if (!strcmp(l->strides[i], name)) return r;
   *WS_PUSH(l->arena, l->strides, l->nstrides, l->strides_cap) = name;
   struct ws_buf *old = ws_lower_hoist(l, l->start);
+  ws_lower_comment(l, "bytes from row to row of %s", t->name);
   OP(l, "mov_b64", r, ws_lower_int(l, bytes));
   ws_lower_restore(l, old);
   return r;
@@ -177,7 +178,7 @@ const char *ws_copy_rows_left(struct lower *l, const struct ws_mem *m, const cha
     if (m->row_at) OP(l, "sub_s32", left, left, ws_uniform_int(l, m->row_at));
     return left;
   }
-  if (m->block) OP(l, "mul_s32", first = ws_lower_temp(l, WS_REG_B32), ws_uniform_int(l, m->block), ws_lower_int(l, m->block_rows));
+  if (m->block) OP(l, "mul_s32", first = ws_lower_temp(l, WS_REG_B32), ws_block_number(l, m->block), ws_lower_int(l, m->block_rows));
   OP(l, "rows_left", left, ws_lower_extent(l, dim), first, thread_row);
   if (m->row0) OP(l, "add_s32", left, left, ws_lower_int(l, -m->row0));
   if (m->row_at) OP(l, "sub_s32", left, left, ws_uniform_int(l, m->row_at));
@@ -188,7 +189,7 @@ const char *ws_copy_rows_left(struct lower *l, const struct ws_mem *m, const cha
 static const char *tile_address(struct lower *l, const struct ws_mem *m, const struct pointer *p) {
   const char *a = ws_lower_temp(l, WS_REG_B64);
   if (m->block) {
-    const char *j = ws_uniform_int(l, m->block), *steps = j;
+    const char *j = ws_block_number(l, m->block), *steps = j;
     if (p->passes > 1) OP(l, "mul_s32", steps = ws_lower_temp(l, WS_REG_B32), j, ws_lower_int(l, p->passes));
     OP(l, "pointer_block", a, p->base, steps, p->block, ws_lower_temp(l, WS_REG_B64));
   } else
@@ -283,6 +284,7 @@ struct l2_hint ws_lower_l2(struct lower *l, const struct ws_act *a) {
   if (!*reg) {
     *reg = ws_lower_named(l, WS_REG_B64, "l2_%s", a->opt.l2);
     struct ws_buf *old = ws_lower_hoist(l, l->start);
+    ws_lower_comment(l, "what loads ask of the L2 cache");
     OP(l, "l2_policy", *reg, a->opt.l2);
     ws_lower_restore(l, old);
   }
@@ -350,6 +352,7 @@ static void load_run_time_columns(struct lower *l, struct ws_act *a) {
   OP(l, "branch", end);
   OP(l, "label", single);
   int maps = l->maps.n, pointers = l->pointers.n;
+  l->known.node = NULL;
   l->votes++; /* rarely taken: in place, so that registers are left for what runs mostly */
   load_columns(l, a, 4);
   l->votes--;

@@ -2,6 +2,7 @@
 #include "lower.h"
 #include "compile.h"
 #include "manifest.h"
+#include <ctype.h>
 #include <string.h>
 
 /* The registers a thread starts with: what ptxas gives a kernel of so many threads a CTA, and CTAs an SM (PTX ISA, setmaxnreg). */
@@ -22,6 +23,7 @@ static void enter(struct lower *l, const struct ws_programm *p, const char *skip
   int warps = p->role->warps, first = p->role->first_warp + p->first * warps;
   if (skip) OP(l, "role_enter", ws_lower_temp(l, WS_REG_PRED), ws_lower_int(l, first), ws_lower_int(l, first + p->count * warps), skip);
   set_registers(l, p->role);
+  ws_lower_comment(l, "which thread of the role this is, for all that follows");
   WS_OP0(&l->px, "entry_sequence");
   if (first) OP(l, "entry_role", ws_lower_int(l, first * 32L));
   if (p->count > 1) OP(l, "entry_instance", ws_lower_named(l, WS_REG_B32, "instance"), ws_lower_int(l, warps * 32L), ws_lower_int(l, p->first));
@@ -80,12 +82,22 @@ static void declare_fixed(struct lower *l) {
   ws_ptx_reg(&l->px, WS_REG_F32, "zero");
 }
 
-static void load_params(struct lower *l, const struct ws_params *params) {
+/* Does the code name the register %NAME? */
+static bool reads(const char *code, const char *name) {
+  size_t n = strlen(name);
+  for (const char *p = code; p && (p = strchr(p, '%')); p++)
+    if (!strncmp(p + 1, name, n) && !isalnum((unsigned char)p[n + 1]) && p[n + 1] != '_' && p[n + 1] != '$') return true;
+  return false;
+}
+
+/* Those that the code reads: what tensor maps hold, data and strides, is a parameter for the launch alone. */
+static void load_params(struct lower *l, const struct ws_params *params, const char *code) {
   static const enum ws_reg_class classes[] = {[WS_PARAM_U64] = WS_REG_B64, [WS_PARAM_U32] = WS_REG_B32, [WS_PARAM_F32] = WS_REG_F32};
   static const char *const types[] = {[WS_PARAM_U64] = "u64", [WS_PARAM_U32] = "u32", [WS_PARAM_F32] = "f32"};
+  ws_lower_note(l, "parameters that the code reads");
   for (size_t i = 0; i < params->n; i++) {
     const struct ws_kernel_param *p = &params->param[i];
-    if (p->type == WS_PARAM_MAP) continue; /* read where it lies */
+    if (p->type == WS_PARAM_MAP || !reads(code, p->name)) continue; /* a map is read where it lies */
     OP(l, "load_param", types[p->type], ws_ptx_reg(&l->px, classes[p->type], p->name), p->name);
   }
 }
@@ -124,7 +136,8 @@ static void all_done(struct lower *l) {
 
 /* Everything between the braces of the entry. */
 static void entry(struct lower *l, const struct ws_params *params, const char *programs) {
-  load_params(l, params);
+  struct ws_buf *out = l->px.out, code = {.arena = l->arena};
+  l->px.out = &code;
   ws_lower_barriers(l);
   ws_lower_tmem_alloc(l);
   if (!l->one_role) {
@@ -135,6 +148,9 @@ static void entry(struct lower *l, const struct ws_params *params, const char *p
   all_done(l);
   ws_lower_tmem_free(l);
   WS_OP0(&l->px, "finish");
+  l->px.out = out;
+  load_params(l, params, code.s);
+  ws_buf_add(out, code.s, code.n);
 }
 
 struct ws_kernel_text *ws_lower(struct ws_schedule *s, const struct ws_templates *t, const char *spec_path) {

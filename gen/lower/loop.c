@@ -113,11 +113,14 @@ static void first_tile(struct lower *l, const char *rows, const char *round, con
 }
 
 static void next_tile(struct lower *l, const char *loop, const char *next, const char *end) {
-  const char *pair = ws_lower_int(l, l->s->pair ? 1 : 0), *temp = ws_lower_temp(l, WS_REG_B32);
-  if (ws_sorts_longest(l->s))
-    OP(l, "twins_again", loop, next, "%tile_step", temp, pair, end);
+  const char *temp = ws_lower_temp(l, WS_REG_B32);
+  bool twins = ws_sorts_longest(l->s);
+  if (twins) OP(l, "label", next);
+  OP(l, l->s->pair ? "pairs_working" : "ctas_working", temp);
+  if (twins)
+    OP(l, "twins_again", loop, "%tile_step", temp, end);
   else
-    OP(l, "tile_again", loop, temp, pair, end);
+    OP(l, "tile_again", loop, temp, end);
 }
 
 static void work_loop(struct lower *l, struct ws_act *a) {

@@ -24,7 +24,8 @@ const char *ws_lower_named(struct lower *l, enum ws_reg_class c, const char *fmt
 void ws_lower_comment(struct lower *l, const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);
-  ws_buf_printf(l->px.out, "\n    // %s\n", ws_vfmt(l->arena, fmt, ap));
+  bool moved = l->hoisting && l->act && (l->px.out == l->start || l->px.out == l->tile_start);
+  ws_buf_printf(l->px.out, "\n    // %s%s\n", moved ? ws_fmt(l->arena, "for line %u: ", l->act->src->pos.line) : "", ws_vfmt(l->arena, fmt, ap));
   va_end(ap);
 }
 
@@ -194,6 +195,7 @@ static void one_thread(struct lower *l, struct ws_act *a) {
 static void lower_act(struct lower *l, struct ws_acts *acts, size_t i) {
   struct ws_act *a = &acts->act[i];
   memset(l->temp, 0, sizeof l->temp);
+  l->known.node = NULL;
   l->act = a, l->around = acts;
   comment(l, a);
   switch (a->kind) {
@@ -225,6 +227,7 @@ static void lower_act(struct lower *l, struct ws_acts *acts, size_t i) {
   case WS_S_ONE_THREAD: one_thread(l, a); break;
   default: ws_error(l->diags, a->src->pos, "not-lowered", "this statement is not lowered for %s", l->s->target);
   }
+  l->known.node = NULL; /* what stands in a branch is not known behind it */
 }
 
 void ws_lower_keep(struct lower *l, struct keep *k, struct lifetime *item, struct ws_pos pos) {

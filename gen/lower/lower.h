@@ -166,6 +166,7 @@ struct lower {
   struct list_bounds bounds[8];    /* by list of the problem, once they are known for this tile */
   bool used[4];                    /* problem scalars that the code reads */
   int temp[WS_REG_CLASSES];        /* temporaries of the current statement */
+  struct fixed known;              /* the block number that it has computed last; node is NULL before */
   int hoisting;                    /* temporaries come from another name while hoisted code is written */
   bool tmem;                       /* the program touches tensor memory */
   const struct ws_act *act;        /* the statement that is lowered */
@@ -298,6 +299,7 @@ const char *ws_lower_vote(struct lower *l, const struct ws_node *x); /* any, all
 
 /* uniform.c */
 const char *ws_uniform_int(struct lower *l, const struct ws_node *x);
+const char *ws_block_number(struct lower *l, const struct ws_node *x); /* of a block: once a statement */
 const char *ws_uniform_pred(struct lower *l, const struct ws_node *x, bool *negated); /* NULL + *negated: constant */
 enum tri ws_uniform_static(struct lower *l, const struct ws_node *x);
 const char *ws_tile_start(struct lower *l, const struct ws_mem *m);    /* position of the first row of a global tile */
@@ -307,6 +309,7 @@ const char *ws_scalar(struct lower *l, const struct ws_problem_scalar *p);
 void ws_lower_product(struct lower *l, struct ws_act *a);
 struct tile ws_lower_read_a(struct lower *l, const struct ws_mem *m, const struct tile *into);
 const struct frag_map *ws_frag_map(struct lower *l, enum frag_kind k, const struct ws_bufferm *b, int warp_rows);
+void ws_lower_swizzle(struct lower *l, const struct ws_smem_layout *lay, const char *unit, const char *row, const char *low); /* low: a register for the row's bits, `row` itself if it is read no more */
 const char *ws_slot_base(struct lower *l, const struct ws_mem *m, long *imm);
 const char *ws_frag_address(struct lower *l, const struct frag_map *f, const char *slot, int low); /* offset[low] + slot */
 

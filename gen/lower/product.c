@@ -13,6 +13,11 @@ static const char *const frag_templates[] = {"lanes_a", "lanes_b", "lanes_bt", "
 static const char *const frag_words[] = {"A operands", "B operands, its rows being the columns of B", "B operands, loaded transposed", "accumulators that are written to it",
                                          "accumulators of f32", "one value a row", "its own row"};
 
+void ws_lower_swizzle(struct lower *l, const struct ws_smem_layout *lay, const char *unit, const char *row, const char *low) {
+  if (lay->shift) OP(l, "swizzle_shifted", unit, row, ws_lower_int(l, lay->shift), ws_lower_int(l, lay->mask), low);
+  else OP(l, "swizzle", unit, row, ws_lower_int(l, lay->mask), low);
+}
+
 const struct frag_map *ws_frag_map(struct lower *l, enum frag_kind k, const struct ws_bufferm *b, int warp_rows) {
   const struct ws_smem_layout *lay = &b->layout;
   if (k == FRAG_B || k == FRAG_BT) warp_rows = 0; /* every warp reads all of B */
@@ -29,7 +34,7 @@ const struct frag_map *ws_frag_map(struct lower *l, enum frag_kind k, const stru
   ws_lower_comment(l, "this lane's address in a tile like %s, for %s", b->name, frag_words[k]);
   const char **reg = ws_ptx_temps(&l->px, WS_REG_B32, ws_fmt(l->arena, "%s_u", name), (size_t)lay->mask + 1), *unit = ws_lower_temp(l, WS_REG_B32), *row = ws_lower_temp(l, WS_REG_B32);
   OP(l, frag_templates[k], reg[0], ws_lower_int(l, lay->pitch), ws_lower_int(l, warp_rows), unit, row);
-  if (lay->mask) OP(l, "swizzle", unit, row, ws_lower_int(l, lay->shift), ws_lower_int(l, lay->mask));
+  if (lay->mask) ws_lower_swizzle(l, lay, unit, row, row);
   OP(l, "add_unit", reg[0], unit);
   for (int u = 0; u <= lay->mask; u++) {
     f->offset[u] = reg[u];

@@ -108,6 +108,7 @@ const char *ws_lane_first(struct lower *l) {
   if (l->lane_first) return l->lane_first;
   l->lane_first = ws_lower_named(l, WS_REG_PRED, "lane_first");
   struct ws_buf *old = ws_lower_hoist(l, l->start);
+  ws_lower_comment(l, "the first lane of each warp");
   OP(l, "compare_s32", "eq", l->lane_first, "%lane", "0");
   ws_lower_restore(l, old);
   return l->lane_first;

@@ -19,10 +19,7 @@ static void place(struct lower *l, const char *d, const struct ws_smem_layout *l
     OP(l, "rem_s32", u, u, ws_lower_int(l, lay->panel_units));
     OP(l, "mad_s32", d, r, ws_lower_int(l, lay->panel_bytes), d);
   }
-  if (lay->mask) {
-    OP(l, "mov_s32", r, row);
-    OP(l, "swizzle", u, r, ws_lower_int(l, lay->shift), ws_lower_int(l, lay->mask));
-  }
+  if (lay->mask) ws_lower_swizzle(l, lay, u, row, r);
   OP(l, "add_unit", d, u);
   if (*byte) OP(l, "add_s32", d, d, byte);
 }

@@ -29,6 +29,7 @@ static const char *of_instance(struct lower *l, const struct ws_node *x) {
   struct fixed *f = WS_PUSH(l->arena, l->fixed, l->nfixed, l->fixed_cap);
   *f = (struct fixed){x, ws_lower_named(l, WS_REG_B32, "of_instance%zu", l->nfixed)};
   struct ws_buf *old = ws_lower_hoist(l, l->start);
+  ws_lower_comment(l, "which element this instance of the role takes");
   const char *d = uniform_int(l, x);
   OP(l, "mov_s32", f->reg, d);
   ws_lower_restore(l, old);
@@ -37,6 +38,17 @@ static const char *of_instance(struct lower *l, const struct ws_node *x) {
 
 const char *ws_uniform_int(struct lower *l, const struct ws_node *x) {
   return x->kind == WS_N_OP && by_instance(x) ? of_instance(l, x) : uniform_int(l, x);
+}
+
+/* A load asks for its block's number in its condition, its address and the rows that are left: all of these are on one way
+ * through the code, so that the register of the first holds it for the others. */
+const char *ws_block_number(struct lower *l, const struct ws_node *x) {
+  if (l->hoisting || (x->kind != WS_N_AT && x->kind != WS_N_NEXT)) return ws_uniform_int(l, x);
+  if (l->known.node && ws_same_node(l->known.node, x)) return l->known.reg;
+  struct ws_node *node = WS_NEW(l->arena, struct ws_node);
+  *node = *x;
+  l->known = (struct fixed){node, ws_uniform_int(l, x)};
+  return l->known.reg;
 }
 
 /* Numbers of tiles, blocks, instances and extents are none; a difference may be. */
@@ -185,7 +197,7 @@ const char *ws_uniform_pred(struct lower *l, const struct ws_node *x, bool *nega
   }
   case WS_N_HAS_NEXT: {
     struct list_bounds b = ws_list_bounds(l, x->iter->list, x->iter->from);
-    const char *next = ws_uniform_int(l, &(struct ws_node){.kind = WS_N_NEXT, .iter = x->iter, .count = x->count});
+    const char *next = ws_block_number(l, &(struct ws_node){.kind = WS_N_NEXT, .iter = x->iter, .count = x->count});
     return x->iter->descending ? compare(l, "ge", next, b.begin) : compare(l, "lt", next, b.end);
   }
   case WS_N_REDUCE:

@@ -40,7 +40,8 @@ static void by_threads(struct maker *m, const char *source, long total, long uni
     EMIT(m, "probe_words_end", loop, done, i, to, unit, num(m, at), source, b64(m, "wide"), b32(m, "a"));
     return;
   }
-  if (l && l->mask) EMIT(m, "swizzle", unit, row, num(m, l->shift), num(m, l->mask));
+  if (l && l->mask && l->shift) EMIT(m, "swizzle_shifted", unit, row, num(m, l->shift), num(m, l->mask), row);
+  else if (l && l->mask) EMIT(m, "swizzle", unit, row, num(m, l->mask), row);
   EMIT(m, "add_unit", to, unit);
   EMIT(m, "probe_units_end", loop, done, i, to, num(m, at), source, b64(m, "wide"), b32(m, "a"), b32(m, "b"), b32(m, "c"), b32(m, "d"));
 }

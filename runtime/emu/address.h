@@ -70,7 +70,13 @@ static inline int global_access(struct warp *w, const struct inst *in, const uin
   return written_access(w, in, NULL, a, bytes, kind);
 }
 
+/* PTX ISA "Data Movement and Conversion Instructions: ld": 32 bytes at once in global memory only; ptxas takes generic addresses, too. */
+static inline int too_wide(struct warp *w, const struct inst *in, uint32_t bytes) {
+  return WHO_FAULT(WHO(w, in, __builtin_ctz(w->mask)), WS_CUDA_ERROR_ILLEGAL_INSTRUCTION, "accesses %u bytes at once outside of global memory", bytes);
+}
+
 static inline int local_access(struct warp *w, const struct inst *in, const uint64_t a[LANES], uint32_t bytes, int kind, struct access *out) {
+  if (__builtin_expect(bytes > 16, 0)) return too_wide(w, in, bytes);
   uint32_t size = w->cta->k->local_bytes;
   size_t stride = ws_emu_local_stride(w->cta->k);
   int ev = window_access(w, in, a, LOCAL_BASE, size, w->local, bytes, SP_LOCAL, kind, out);
@@ -80,6 +86,7 @@ static inline int local_access(struct warp *w, const struct inst *in, const uint
 
 static inline int shared_access(struct warp *w, const struct inst *in, const uint64_t a[LANES], uint32_t bytes, int kind, struct access *out) {
   struct cta *c = w->cta;
+  if (__builtin_expect(bytes > 16, 0)) return too_wide(w, in, bytes);
   int ev = window_access(w, in, a, c->shared_lo, c->shared_size, c->shared, bytes, SP_SHARED, kind, out);
   if (ev == EV_NEXT && c->race) ev = ws_emu_race_lanes(w, in, c, BY_WARP, a, bytes, kind & RACE_HOW);
   return ev == EV_NEXT ? written_access(w, in, c, a, bytes, kind) : ev;

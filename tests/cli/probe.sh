@@ -118,9 +118,9 @@ if [ -n "${WARPSCORE_EMU:-}" ]; then
   expect 0 'PASS  KV' $check "$specs/b300_v47.yaml" -D order=rows8 --buffer KV
   expect 4 'no emulator' env WARPSCORE_EMU=/nowhere/emu.so $check "$fa3"
   # a kernel that puts units elsewhere is found out
-  mkdir -p "$work/templates/mma" && sed 's/^    xor.b32 {{unit}}, {{unit}}, {{row}};/    mov.u32 {{unit}}, {{unit}};/' "$(dirname "$0")/../../templates/mma/mma.ptx" >"$work/templates/mma/mma.ptx"
+  mkdir -p "$work/templates/mma" && sed 's/^    xor.b32 {{unit}}, {{unit}}, {{low}};/    mov.u32 {{unit}}, {{unit}};/' "$(dirname "$0")/../../templates/mma/mma.ptx" >"$work/templates/mma/mma.ptx"
   expect 1 'differ; the first: shared memory, element (1, 0): expected element (1, 0), found number 136' $check "$fa2" --buffer K --templates "$work/templates"
-  sed 's/^== swizzle unit row shift mask/== swizzle unit row shift/' "$(dirname "$0")/../../templates/mma/mma.ptx" >"$work/templates/mma/mma.ptx"
+  sed 's/^== swizzle unit row mask low/== swizzle unit row mask/' "$(dirname "$0")/../../templates/mma/mma.ptx" >"$work/templates/mma/mma.ptx"
   expect 2 'mma.ptx:' $check "$fa2" --buffer K --templates "$work/templates"
   # all warps at the lanes of the first, and a product that starts a step late: the element is named
   rm -rf "$work/templates" && mkdir -p "$work/templates/tcgen05"

@@ -45,4 +45,6 @@ uint64_t rng_pattern(struct rng *r, int bits); /* random bits, often an edge cas
 
 float bf16_to_float(uint16_t h);
 uint16_t float_to_bf16(float f);               /* round to nearest even, by the definition */
+uint16_t f16_of(double v);                     /* the same for f16 */
+double f16_value(uint16_t h);
 #endif

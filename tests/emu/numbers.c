@@ -1,5 +1,6 @@
 /* Random numbers and bf16: the part of the harness that needs no driver. */
 #include "harness.h"
+#include <math.h>
 
 uint64_t rng_next(struct rng *r) {
   r->s ^= r->s << 13;
@@ -43,4 +44,21 @@ uint16_t float_to_bf16(float f) {
   uint16_t down = (uint16_t)(u >> 16);
   uint32_t rest = u & 0xffff;
   return (uint16_t)(rest > 0x8000 || (rest == 0x8000 && (down & 1)) ? down + 1 : down);
+}
+
+uint16_t f16_of(double v) {
+  int e;
+  uint16_t sign = signbit(v) ? 0x8000 : 0;
+  if (isnan(v)) return 0x7fff;
+  if (isinf(v)) return sign | 0x7c00;
+  frexp(v, &e);
+  int unit = (e - 1 < -14 ? -14 : e - 1) - 10;
+  double q = v == 0 ? 0 : rint(ldexp(fabs(v), -unit)); /* up to 11 bits, or 2048 */
+  if (ldexp(q, unit) >= 65536) return sign | 0x7c00;
+  return q < 1024 ? (uint16_t)(sign | (int)q) : (uint16_t)(sign | ((unit + 24) * 1024 + (int)q));
+}
+double f16_value(uint16_t h) {
+  int e = h >> 10 & 31, m = h & 1023;
+  double v = e == 31 ? (m ? (double)NAN : (double)INFINITY) : e ? ldexp(1024 + m, e - 25) : ldexp(m, -24);
+  return h & 0x8000 ? -v : v;
 }

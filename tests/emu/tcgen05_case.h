@@ -147,10 +147,7 @@ static inline uint32_t tc_code(const struct tc_case *c, int type, struct rng *r,
   }
   if (tc_bytes(c) == 4) { uint32_t u; memcpy(&u, &f, 4); return u; }
   if (type == TC_BF16) return float_to_bf16(f);
-  _Float16 h = (_Float16)f;
-  uint16_t u;
-  memcpy(&u, &h, 2);
-  return u;
+  return f16_of((double)f);
 }
 /* Element (mn, k) of a tile, `step` K steps on. 16 elements of 6 or 4 bits lie at the start of 16 bytes, those of mxf4 side by side. */
 static inline void tc_put(const struct tc_case *c, uint8_t *tile, struct tc_layout l, uint32_t mn, uint32_t k, uint32_t step, int code, uint32_t v) {
@@ -212,8 +209,7 @@ static inline void tc_fill(const struct tc_case *c, struct tc_data *w, struct rn
   for (size_t i = 0; i < sizeof w->d / 4; i++) {
     float f = how == 1 ? ldexpf(rng_normal(r), (int)rng_below(r, 30) - 15) : 4 * rng_normal(r);
     memcpy(&words[i], &f, 4);
-    _Float16 h = (_Float16)rng_normal(r);
-    if (c->d == 0) words[i] = 0xabcd0000, memcpy(&words[i], &h, 2);
+    if (c->d == 0) words[i] = 0xabcd0000 | f16_of((double)rng_normal(r));
     if (c->d == 2) words[i] = (uint32_t)rng_next(r);
   }
 }

@@ -3,6 +3,7 @@
  * the kernel adds to it, else poisoned. All results are exact. */
 #include "harness.h"
 #include <math.h>
+#include <stdlib.h>
 
 enum { BLOCKS = 8, N = BLOCKS * 256 };
 
@@ -102,11 +103,69 @@ static void bytes(const uint32_t *in, uint32_t *out) {
   }
 }
 
+static int ascending(const void *a, const void *b) {
+  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  return (x > y) - (x < y);
+}
+static void sort(const uint32_t *in, uint32_t *out) {
+  memcpy(out, in, N * sizeof *in);
+  for (int b = 0; b < BLOCKS; b++) qsort(out + b * 256, 256, sizeof *out, ascending);
+}
+static void stencil(const uint32_t *in, uint32_t *out) {
+  for (int i = 0; i < N; i++) out[i] = (i ? in[i - 1] : 0) + 2 * in[i] + (i + 1 < N ? in[i + 1] : 0);
+}
+static void product(const uint32_t *in, uint32_t *out) {
+  for (int i = 0; i < N; i++) {
+    const uint32_t *a = in + i / 256 * 256, y = (uint32_t)i % 256 / 16, x = (uint32_t)i % 16;
+    out[i] = 0;
+    for (uint32_t n = 0; n < 16; n++) out[i] += a[y * 16 + n] * a[x * 16 + n];
+  }
+}
+static void crc(const uint32_t *in, uint32_t *out) { /* bit by bit */
+  for (int i = 0; i < N; i++) {
+    out[i] = ~in[i]; /* the register, ones, and four bytes */
+    for (int k = 0; k < 32; k++) out[i] = out[i] >> 1 ^ (out[i] & 1 ? 0xedb88320u : 0);
+    out[i] = ~out[i];
+  }
+}
+static void pipeline(const uint32_t *in, uint32_t *out) {
+  for (int i = 0; i < N; i++) {
+    out[i] = 0;
+    for (int n = 0; n < 4; n++) out[i] = out[i] * 3 + in[i / 256 * 256 + n * 64 + i % 64];
+  }
+}
+static void groups(const uint32_t *in, uint32_t *out) {
+  for (int i = 0; i < N; i++) {
+    uint32_t sum = 0, odd = 0, before = 0;
+    for (int k = 0; k < 8; k++) sum += in[i / 8 * 8 + k];
+    for (int k = 0; k < 32; k++) odd += in[i / 32 * 32 + k] & 1, before += k < i % 32 ? in[i / 32 * 32 + k] & 1 : 0;
+    out[i] = sum ^ (in[i] & 1 ? odd << 8 | before : 0) ^ in[i ^ 3];
+  }
+}
+static void halves(const uint32_t *in, uint32_t *out) {
+  for (int i = 0; i < N; i++) {
+    uint32_t r[2];
+    for (int k = 0; k < 2; k++) {
+      uint32_t a = in[i] >> 5 * k & 31, b = in[i] >> (10 + 5 * k) & 31;
+      r[k] = a * b + (a > b ? a : b);
+    }
+    out[i] = r[0] | r[1] << 16;
+  }
+}
+static void search(const uint32_t *in, uint32_t *out) {
+  for (int i = 0; i < N; i++) {
+    out[i] = 0;
+    for (int k = 0; k < 16; k++) out[i] += in[i / 256 * 256 + k] < in[i];
+  }
+}
+
 static const struct { const char *name; void (*want)(const uint32_t *, uint32_t *); bool zero; } kernels[] = {
     {"scan", scan, false}, {"transpose", transpose, false}, {"histogram", histogram, true}, {"shuffle", shuffle, false},
     {"collatz", collatz, false}, {"polynomial", polynomial, false}, {"ticket", ticket, true}, {"turns", turns, true},
     {"bits", bits, false}, {"dynamic", dynamic, false}, {"calls", calls, false}, {"ballot", ballot, false},
-    {"maximum", maximum, true}, {"long", long_, false}, {"bytes", bytes, false}};
+    {"maximum", maximum, true}, {"long", long_, false}, {"bytes", bytes, false},
+    {"sort", sort, false}, {"stencil", stencil, false}, {"product", product, false}, {"crc", crc, false},
+    {"pipeline", pipeline, false}, {"groups", groups, false}, {"halves", halves, false}, {"search", search, false}};
 
 static void test_kernels(void **state) {
   static uint32_t in[N], got[N], want[N];

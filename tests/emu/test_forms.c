@@ -9,7 +9,7 @@
 #define DB as_f64(b)
 #define LOW(v) ((v) & 0xffff)
 #define HIGH(v) ((v) >> 16 & 0xffff)
-static float f_of_h(uint64_t h) { _Float16 v; uint16_t u = (uint16_t)h; memcpy(&v, &u, 2); return (float)v; }
+static float f_of_h(uint64_t h) { return (float)f16_value((uint16_t)h); }
 static float f_of_b(uint64_t h) { return bf16_to_float((uint16_t)h); }
 static float ftz(float f) { return fabsf(f) < 0x1p-126f ? copysignf(0, f) : f; }
 static uint64_t to_b(float f) { return f != f ? 0x7fff : float_to_bf16(f); }

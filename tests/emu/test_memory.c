@@ -172,6 +172,20 @@ static void test_faults(void **state) {
                "kernel 'k', line 14: 'ld.shared.u32 u, [x];': CTA (0,0,0) thread (0,0,0) reads 4 bytes at shared address @, outside of the CTA's 128 bytes [0x0, 0x80)");
 }
 
+/* 32 bytes at once are for global memory, also where the address is generic. */
+static void test_wide_outside(void **state) {
+  static const char *const space[] = {"shared", "local"};
+  (void)state;
+  for (int k = 0; k < 2; k++) {
+    char text[700];
+    snprintf(text, sizeof text, ".version 8.8\n.target sm_100\n.address_size 64\n.visible .entry k(.param .u64 in)\n{\n.%s .align 32 .b8 m[64];\n.reg .b64 a, z<4>;\n"
+             "mov.u64 a, m;\ncvta.%s.u64 a, a;\nst.v4.b64 [a], {0, 0, 0, 0};\nret;\n}\n", space[k], space[k]);
+    ws_cu_deviceptr p = emu_buffer(NULL, 64);
+    assert_int_equal(emu_run_text(text, 1, 0, &p, 1), WS_CUDA_ERROR_ILLEGAL_INSTRUCTION);
+    assert_non_null(strstr(emu_message(), "line 10: 'st.v4.b64 [a], {0, 0, 0, 0};': CTA (0,0,0) thread (0,0,0) accesses 32 bytes at once outside of global memory"));
+  }
+}
+
 static void test_deadlock_report(void **state) {
   (void)state;
   expect_fault("setp.lt.u32 p, t, 32; @p bra A;\nbar.sync 3, 64;\nA: setp.ge.u32 p, t, 32; @p bra B;\nbar.sync 2, 64;\nB:", WS_CUDA_ERROR_LAUNCH_TIMEOUT,
@@ -234,6 +248,6 @@ static int setup(void **state) { (void)state; emu_open(); return 0; }
 static int teardown(void **state) { (void)state; emu_close(); return 0; }
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_widths_and_vectors), cmocka_unit_test(test_wide_accesses), cmocka_unit_test(test_extension), cmocka_unit_test(test_spaces_and_cvta), cmocka_unit_test(test_truncated_addresses), cmocka_unit_test(test_atomics),
-                                     cmocka_unit_test(test_faults), cmocka_unit_test(test_deadlock_report), cmocka_unit_test(test_watchdog)};
+                                     cmocka_unit_test(test_faults), cmocka_unit_test(test_wide_outside), cmocka_unit_test(test_deadlock_report), cmocka_unit_test(test_watchdog)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

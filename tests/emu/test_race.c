@@ -113,7 +113,7 @@ static void test_init(void **state) {
 #define LOAD "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [g], 128, [bar];\n"
   static const struct twin twins[] = {
       {"@q0 mbarrier.init.shared::cta.b64 [bar], 64;\nmov.u32 r, 0;\n@p0 bra READY;\nSPIN: add.u32 r, r, 1;\nsetp.lt.u32 w, r, 5000;\n@w bra SPIN;\nREADY:\n", "bar.sync 0;\n", "",
-       "mbarrier.arrive.shared::cta.b64 _, [bar];\n", {"uses the mbarrier at 0x1400, which thread (0,0,0) initialised", UNORDERED + 8, "mbarrier.init"}, false},
+       "mbarrier.arrive.shared::cta.b64 _, [bar];\n", {"uses the mbarrier at 0x1400, which thread (0,0,0) initialised", &UNORDERED[8], "mbarrier.init"}, false},
       {"@q0 mbarrier.init.shared::cta.b64 [bar], 1;\n", "@q0 fence.mbarrier_init.release.cluster;\nbar.sync 0;\n", "bar.sync 0;\n", "@q1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 128;\n@q1 " LOAD WAIT("q1", "0", 0),
        {"signals through the async proxy the mbarrier at 0x1400", "without a fence.mbarrier_init or fence.proxy.async since", "mbarrier.init"}, false},
       {"@q0 mbarrier.init.shared::cta.b64 [bar], 1;\n", "@q0 fence.proxy.async;\nbar.sync 0;\n", "bar.sync 0;\n@q1 fence.proxy.async;\n", "@q1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 128;\n@q1 " LOAD WAIT("q1", "0", 0),

@@ -15,7 +15,7 @@ WANT(min3, of_f32(all(smaller, f(a), f(b), f(c), false)))
 WANT(max3_abs, of_f32(all(larger, fabsf(f(a)), fabsf(f(b)), fabsf(f(c)), false)))
 WANT(max3_nan, of_f32(all(larger, ftz(f(a)), ftz(f(b)), ftz(f(c)), true)))
 
-static float half(uint64_t u) { _Float16 h; uint16_t v = (uint16_t)u; memcpy(&h, &v, 2); return (float)h; }
+static float half(uint64_t u) { return (float)f16_value((uint16_t)u); }
 static float bf(uint64_t u) { return bf16_to_float((uint16_t)u); }
 static float sat(float x) { return x > 0 ? (x < 1 ? x : 1) : 0; }
 WANT(add_b, of_f32(bf(a) + f(b))) WANT(sub_h, of_f32(half(a) - f(b))) WANT(fma_h, of_f32(fmaf(half(a), half(b), f(c)))) WANT(fma_b, of_f32(sat(fmaf(bf(a), bf(b), f(c)))))

@@ -66,11 +66,11 @@ static float sum_of(const struct tc_case *c, const struct tc_data *w, uint32_t m
 static uint32_t want(const struct tc_case *c, const struct tc_data *w, uint32_t m, uint32_t n, uint32_t old) {
   double d = 0, sum = 0;
   float f = 0;
-  if (c->add && c->d == 0) { _Float16 h; uint16_t u = (uint16_t)old; memcpy(&h, &u, 2); d = (double)(float)h; }
+  if (c->add && c->d == 0) d = f16_value((uint16_t)old);
   else if (c->add) memcpy(&f, &old, 4), d = (double)f;
   d = ldexp(d, -c->scale);
   for (int from = 0; from < tc_k(c); from += 32, d = (double)f) f = sum_of(c, w, m, n, d, from, &sum);
-  if (c->d == 0) { _Float16 h = (_Float16)sum; uint16_t u; memcpy(&u, &h, 2); return u == 0x8000 ? 0 : u; }
+  if (c->d == 0) return f16_of(sum) == 0x8000 ? 0 : f16_of(sum);
   uint32_t u;
   memcpy(&u, &f, 4);
   return u;

@@ -29,7 +29,7 @@ static uint32_t want(const struct wg_case *c, const struct wg_data *w, uint32_t 
   double d = 0, term[32], sum;
   float f;
   int top;
-  if (c->scale_d && half) d = wg_unhalf((uint16_t)old);
+  if (c->scale_d && half) d = f16_value((uint16_t)old);
   else if (c->scale_d) memcpy(&f, &old, 4), d = (double)f;
   frexp(d, &top);
   top = d == 0 ? -100000 : top - 1;
@@ -42,7 +42,7 @@ static uint32_t want(const struct wg_case *c, const struct wg_data *w, uint32_t 
   int bits = fp8 ? 13 : 25;
   sum = cut(d, top - bits);
   for (int k = 0; k < c->k; k++) sum += cut(term[k], top - bits);
-  if (half) return wg_half(sum) == 0x8000 ? 0 : wg_half(sum);
+  if (half) return f16_of(sum) == 0x8000 ? 0 : f16_of(sum);
   int e;
   frexp(sum, &e);
   f = sum == 0 ? 0 : (float)cut(sum, e - 1 - (fp8 ? 13 : 23));

@@ -16,22 +16,6 @@ struct wg_case {
 static inline bool wg_is(const struct wg_case *c, const char *type) { return strstr(c->types + 4, type) != NULL; }
 static inline int wg_d_regs(const struct wg_case *c) { return c->types[1] == 'f' && c->types[2] == '1' ? c->n / 4 : c->n / 2; }
 
-/* f16 by the definition: round to nearest even. */
-static inline uint16_t wg_half(double v) {
-  int e;
-  uint16_t sign = signbit(v) ? 0x8000 : 0;
-  frexp(v, &e);
-  int unit = (e - 1 < -14 ? -14 : e - 1) - 10;
-  double q = v == 0 ? 0 : rint(ldexp(fabs(v), -unit)); /* up to 11 bits, or 2048 */
-  if (ldexp(q, unit) >= 65536) return sign | 0x7c00;
-  return q < 1024 ? (uint16_t)(sign | (int)q) : (uint16_t)(sign | ((unit + 24) * 1024 + (int)q));
-}
-static inline double wg_unhalf(uint16_t h) {
-  int e = h >> 10 & 31, m = h & 1023;
-  double v = e ? ldexp(1024 + m, e - 25) : ldexp(m, -24);
-  return h & 0x8000 ? -v : v;
-}
-
 /* Parameters: the image, D and A registers (128 threads each a register), the result, the descriptors of A and B. */
 static inline void wg_kernel(const struct wg_case *c, char *out, size_t n) {
   int d = wg_d_regs(c), at = 0;
@@ -97,7 +81,7 @@ static inline uint32_t wg_code(const struct wg_case *c, struct rng *r, int how) 
   }
   if (c->bytes == 4) { uint32_t u; memcpy(&u, &f, 4); return u; }
   if (wg_is(c, ".bf16")) return float_to_bf16(f);
-  return wg_half((double)f);
+  return f16_of((double)f);
 }
 static inline void wg_fill(const struct wg_case *c, struct wg_data *w, struct rng *r, int how) {
   struct wg_layout la = wg_layout_of(c->a_span ? c->a_span : 128, c->ta, 64), lb = wg_layout_of(c->b_span, c->tb, c->n);
@@ -123,7 +107,7 @@ static inline void wg_fill(const struct wg_case *c, struct wg_data *w, struct rn
     float f = how == 1 ? ldexpf(rng_normal(r), (int)rng_below(r, 30) - 15) : 4 * rng_normal(r);
     memcpy(&w->d[i], &f, 4);
     if (wg_is(c, "8") && !wg_is(c, "e")) w->d[i] = (uint32_t)rng_next(r);
-    if (c->types[2] == '1') w->d[i] = wg_half((double)rng_normal(r)) | (uint32_t)wg_half((double)rng_normal(r)) << 16;
+    if (c->types[2] == '1') w->d[i] = f16_of((double)rng_normal(r)) | (uint32_t)f16_of((double)rng_normal(r)) << 16;
   }
 }
 #endif
