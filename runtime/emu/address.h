@@ -8,7 +8,8 @@
 #include "race.h"
 #include "unwritten.h"
 
-enum { ACCESS_READ = RACE_READ, ACCESS_WRITE = RACE_WRITE, ACCESS_STRONG = RACE_STRONG, ACCESS_UPDATE = 32 /* a write that reads, too */ };
+enum { ACCESS_READ = RACE_READ, ACCESS_WRITE = RACE_WRITE, ACCESS_STRONG = RACE_STRONG, ACCESS_UPDATE = 32 /* a write that reads, too */,
+       ACCESS_PADDED = 64 /* not all of the bytes that are read are used */ };
 struct access {
   uint8_t *p[LANES]; /* of the executing lanes */
 };
@@ -49,7 +50,7 @@ static inline int written_access(struct warp *w, const struct inst *in, struct c
   uint8_t *map = owner ? owner->written : ws_emu_global_map.written;
   uint64_t lo = owner ? owner->shared_lo : ws_emu_global_map.base;
   if (!map) return EV_NEXT;
-  if ((!(kind & ACCESS_WRITE) || kind & ACCESS_UPDATE) && w->cta->written && __builtin_expect(!unwritten_none(w, map, lo, a, bytes), 0) &&
+  if ((!(kind & (ACCESS_WRITE | ACCESS_PADDED)) || kind & ACCESS_UPDATE) && w->cta->written && __builtin_expect(!unwritten_none(w, map, lo, a, bytes), 0) &&
       ws_emu_unwritten_lanes(w, in, owner, a, bytes) != EV_NEXT)
     return EV_FAULT;
   if (kind & ACCESS_WRITE) unwritten_mark_lanes(w, map, lo, a, bytes);
@@ -102,7 +103,7 @@ static inline int cluster_access(struct warp *w, const struct inst *in, const ui
     if (a[i] >> 32) return ws_emu_bad_address(w, in, i, SP_SHARED, a[i], bytes, kind & ACCESS_WRITE);
     struct cta *peer = ws_emu_peer(WHO(w, in, i), (uint32_t)a[i], bytes, kind & ACCESS_WRITE, &offset);
     if (!peer) return EV_FAULT;
-    if (!(kind & ACCESS_WRITE) && ws_emu_unwritten_range(WHO(w, in, i), peer, offset, bytes) != EV_NEXT) return EV_FAULT;
+    if (!(kind & (ACCESS_WRITE | ACCESS_PADDED)) && ws_emu_unwritten_range(WHO(w, in, i), peer, offset, bytes) != EV_NEXT) return EV_FAULT;
     out->p[i] = peer->shared + offset;
     if (ws_emu_race_lane(WHO(w, in, i), peer, offset, bytes, kind & RACE_HOW) != EV_NEXT) return EV_FAULT;
   }

@@ -78,7 +78,7 @@ static void row_bytes(const uint8_t *p, int64_t bits, uint8_t out[16]) {
 }
 HANDLER(ldmatrix_8x16) { /* lane l: four elements of row l / 4 */
   struct access p;
-  int ev = rows(w, in, ACCESS_READ, &p);
+  int ev = rows(w, in, in->imm2 == 8 ? ACCESS_READ : ACCESS_READ | ACCESS_PADDED, &p);
   if (ev != EV_NEXT) return ev;
   for (int m = 0; m < in->n; m++) {
     uint8_t *d = ws_emu_slot(w, in->x[m]);
@@ -88,7 +88,7 @@ HANDLER(ldmatrix_8x16) { /* lane l: four elements of row l / 4 */
 }
 HANDLER(ldmatrix_16x16) { /* transposed: register 0 has column g of four rows, register 1 column g + 8 */
   struct access p;
-  int ev = rows(w, in, ACCESS_READ, &p);
+  int ev = rows(w, in, in->imm2 == 8 ? ACCESS_READ : ACCESS_READ | ACCESS_PADDED, &p);
   if (ev != EV_NEXT) return ev;
   for (int m = 0; m < in->n; m += 2) {
     uint8_t v[16][16], *d[2] = {ws_emu_slot(w, in->x[m]), ws_emu_slot(w, in->x[m + 1])};

@@ -22,12 +22,14 @@ static uint32_t *word_at(struct tensor *t, const struct layout *l, uint32_t d, u
   return &t->word[(d & 0xffff) + n][lane_of(l, m)];
 }
 
-static int fetch(struct who who, struct cta *c, uint64_t desc, bool mn, uint32_t bytes, uint32_t rows, const char *which, uint8_t (*out)[32]) {
+static int fetch(struct who who, struct cta *c, uint64_t desc, const struct form *f, uint32_t rows, const char *which, uint8_t (*out)[32]) {
   struct matrix m;
-  decode_matrix(c, who, desc, bytes, mn, &m); /* checked at issue */
+  bool is_a = *which == 'A', mn = is_a ? f->mn_a : f->mn_b;
+  bool padded = element_bits(is_a ? f->type_a : f->type_b) < 8 && f->parts == 1; /* not all of the bytes are used */
+  decode_matrix(c, who, desc, f->bytes, mn, &m); /* checked at issue */
   if (c->done) return BAD(who, "reads shared memory of CTA %u of its cluster, which has ended", c->rank);
   uint32_t good = (mn ? fetch_mn : fetch_k)(&m, rows, out);
-  if (good == rows) return who.w->cta->fault.code ? EV_FAULT : EV_NEXT;
+  if (good == rows) return who.w->cta->fault.code ? EV_FAULT : padded ? EV_NEXT : unwritten_matrix(&m, rows, mn);
   return WHO_FAULT(who, WS_CUDA_ERROR_ILLEGAL_ADDRESS,
                    "gives descriptor 0x%llx of %s, whose row %u lies outside of the CTA's %u bytes [0x%x, 0x%x): start 0x%x, leading offset %u, stride %u, swizzle %u",
                    (unsigned long long)desc, which, good, c->shared_size, c->k->shared_base, c->k->shared_base + c->shared_size, m.start, m.leading, m.stride,
@@ -150,7 +152,7 @@ static int run_part(const struct tc_op *op, const struct form *f, struct cta *c,
   struct scales s;
   uint32_t tile[MOST_N][TC_LANES] __attribute__((aligned(64)));
   if (op->a_tensor) tensor_a(t, &l, (uint32_t)op->a, op->who.in->w & SHIFTED, raw);
-  else if (fetch(op->who, c, op->a, f->mn_a, f->bytes, l.rows, "A", raw) != EV_NEXT) return EV_FAULT;
+  else if (fetch(op->who, c, op->a, f, l.rows, "A", raw) != EV_NEXT) return EV_FAULT;
   unpack(raw, l.rows, f->type_a, f->parts, op->a_tensor, a);
   if (f->factors) {
     if (check_copies(op->who, t, op->factors_a, l.rows, "A") != EV_NEXT || check_copies(op->who, t, op->factors_b, f->n, "B") != EV_NEXT) return EV_FAULT;
@@ -179,7 +181,7 @@ static int run(const struct tc_op *op) {
   decode_form(op->form, op->who.in, op->pair, &f); /* checked at issue */
   if (op->pair) cta[0] = cl->cta[own->rank & ~1u], cta[1] = cl->cta[own->rank | 1u];
   for (uint32_t i = 0; i < halves; i++)
-    if (fetch(op->who, cta[i], op->b, f.mn_b, f.bytes, f.n / halves + shift, "B", raw + i * (f.n / halves)) != EV_NEXT) return EV_FAULT;
+    if (fetch(op->who, cta[i], op->b, &f, f.n / halves + shift, "B", raw + i * (f.n / halves)) != EV_NEXT) return EV_FAULT;
   unpack(raw + shift, f.n, f.type_b, f.parts, false, b);
   for (uint32_t n = 0; op->zeros && n < f.n; n++)
     if (zero_column(op->zeros, &f, n)) memset(b[0][n], 0, 32);

@@ -41,7 +41,7 @@ static int fetch(const struct warpgroup *g, const struct inst *in, uint64_t desc
   const char *why = decode_matrix(g->cta, WHO(w, in, 0), desc, &m);
   if (why) return ws_emu_fault(w, in, 0, WS_CUDA_ERROR_ILLEGAL_INSTRUCTION, "gives descriptor 0x%llx of %s, which %s", (unsigned long long)desc, which, why);
   uint32_t good = (mn ? fetch_mn : fetch_k)(&m, rows, out);
-  if (good == rows) return w->cta->fault.code ? EV_FAULT : EV_NEXT;
+  if (good == rows) return w->cta->fault.code ? EV_FAULT : unwritten_matrix(&m, rows, mn);
   return ws_emu_fault(w, in, 0, WS_CUDA_ERROR_ILLEGAL_ADDRESS,
                       "gives descriptor 0x%llx of %s, whose row %u lies outside of the CTA's %u bytes [0x%x, 0x%x): start 0x%x, leading offset %u, stride %u, swizzle %u",
                       (unsigned long long)desc, which, good, g->cta->shared_size, g->cta->k->shared_base, g->cta->k->shared_base + g->cta->shared_size,

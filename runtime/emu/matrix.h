@@ -4,6 +4,7 @@
 #define WS_EMU_MATRIX_H
 #include "exec.h"
 #include "race.h"
+#include "unwritten.h"
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -65,6 +66,22 @@ INLINE uint32_t fetch_mn_as(const struct matrix *m, uint32_t rows, uint32_t byte
 }
 static inline uint32_t fetch_mn(const struct matrix *m, uint32_t rows, uint8_t (*out)[32]) {
   return m->bytes == 1 ? fetch_mn_as(m, rows, 1, out) : m->bytes == 2 ? fetch_mn_as(m, rows, 2, out) : fetch_mn_as(m, rows, 4, out);
+}
+
+/* Whether something has written the same bytes; what lies outside counts, and so do 16 bytes of which rows beyond the last have a part. */
+INLINE bool written_chunk(const struct matrix *m, uint32_t offset, uint32_t *at) {
+  uint32_t word;
+  if (!place_of(m, offset, at)) return true;
+  memcpy(&word, m->cta->written + (*at >> UNWRITTEN_GRAIN), sizeof word);
+  return word == 0x01010101u;
+}
+static inline int unwritten_matrix(const struct matrix *m, uint32_t rows, bool mn) {
+  uint32_t at, step = mn ? 16 / m->bytes : 1, n = mn ? 32 / m->bytes : 2;
+  if (!m->cta->written) return EV_NEXT;
+  for (uint32_t r = 0; r + step <= rows; r += step)
+    for (uint32_t k = 0; k < n; k++)
+      if (!written_chunk(m, mn ? mn_major(m, r, k) : k_major(m, r, k), &at)) return ws_emu_unwritten_range(m->who, m->cta, at, 16);
+  return EV_NEXT;
 }
 
 /* The same bytes, noted as read; what lies outside is left to the fetch. */

@@ -126,6 +126,15 @@ expect 1 "warpscore: error: never.ptx: kernel 'a': 10:1: error: register 'x' is 
 expect 0 "warpscore: warning: kernel 'a', line 10: 'add.u32 t, x, t;': register 'x' is read but nothing has written it" never.ptx --uninitialised warn
 expect 2 "warpscore: error: --uninitialised: 'x' is no value; see \`warpscore emu --help\`" never.ptx --uninitialised x
 
+# ---- memory that is read before it is written ----
+printf '.version 7.8\n.target sm_80\n.address_size 64\n.visible .entry a() {\n.shared .align 4 .b8 s[64];\n.reg .b32 x;\nld.shared.u32 x, [s+16];\nret;\n}\n' >memory.ptx
+sed 's/^ld/st.shared.u32 [s+16], 5; ld/' memory.ptx >written.ptx
+unwritten="CTA (0,0,0) thread (0,0,0) reads 4 bytes of shared memory at 0x10, which nothing has written since the CTA began"
+expect 0 "warpscore: warning: kernel 'a', line 7: 'ld.shared.u32 x, [s+16];': $unwritten" memory.ptx
+expect 1 "warpscore: error: memory.ptx: kernel 'a', line 7: 'ld.shared.u32 x, [s+16];': $unwritten" memory.ptx --strict
+expect 0 '' memory.ptx --uninitialised off
+expect 0 '' written.ptx --strict
+
 # ---- in order: what the kernel prints, then what is said about it ----
 expect 0 "hi
 warpscore: warning: kernel 'a', line 13: 'add.u32 t, x, t;': register 'x' may be read before it is written" "$data/hi.ptx"

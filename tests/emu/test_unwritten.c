@@ -155,9 +155,32 @@ static void test_lines(void **state) {
   CHECK(cuModuleUnload(m));
 }
 
+/* A matrix of wgmma: 64 rows of A, 8 of B, 16 bf16 each; the first `filled` of B's 16 units of 16 bytes are written. */
+static void test_wgmma(void **state) {
+  static const char text[] =
+      ".version 8.0\n.target sm_90a\n.address_size 64\n.extern .shared .align 128 .b8 dyn[];\n.visible .entry k(.param .u64 filled)\n{\n"
+      ".reg .b32 t, c, n, v;\n.reg .b64 a, b;\n.reg .f32 f<4>;\n.reg .pred p;\n"
+      "ld.param.u32 n, [filled];\nmov.u32 t, %tid.x;\nmov.u32 v, 0x3f803f80;\nmov.u32 c, dyn;\nmad.lo.u32 c, t, 16, c;\nst.shared.v4.u32 [c], {v, v, v, v};\n"
+      "setp.lt.u32 p, t, n;\n@p st.shared.v4.u32 [c+2048], {v, v, v, v};\nfence.proxy.async;\nbar.sync 0;\n"
+      "mov.u32 c, dyn;\nshr.u32 c, c, 4;\ncvt.u64.u32 a, c;\nor.b64 a, a, 0x1000080000;\nadd.u64 b, a, 128;\nsetp.ne.u32 p, n, n;\n"
+      "wgmma.fence.sync.aligned;\nwgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {f0, f1, f2, f3}, a, b, p, 1, 1, 0, 0;\n"
+      "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\nret;\n}\n";
+  char warnings[4096];
+  (void)state;
+  struct CUmod_st *m = emu_module(text);
+  struct CUfunc_st *f = emu_function(m, "k");
+  for (ws_cu_deviceptr filled = 12; filled <= 16; filled += 4) {
+    CHECK(emu_run(f, 1, 128, 2048 + 256, &filled, 1));
+    wsemuWarnings(f, warnings, sizeof warnings);
+    assert_string_equal(warnings, filled == 16 ? "" : "kernel 'k', line 28: 'wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {f0, f1, f2, f3}, a, b, p, 1, 1, 0, 0;': "
+                                                      "CTA (0,0,0) thread (0,0,0) reads 16 bytes of shared memory at 0xcc0, which nothing has written since the CTA began\n");
+  }
+  CHECK(cuModuleUnload(m));
+}
+
 static int setup(void **state) { (void)state; emu_open(); return 0; }
 static int teardown(void **state) { (void)state; emu_close(); return 0; }
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases), cmocka_unit_test(test_host), cmocka_unit_test(test_lines)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases), cmocka_unit_test(test_host), cmocka_unit_test(test_lines), cmocka_unit_test(test_wgmma)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }
