@@ -36,6 +36,14 @@ static void copy_smem(struct lower *l, struct copy_map *m, const char *unit) {
   }
 }
 
+struct copy_map *ws_copy_kept(const struct lower *l, const struct ws_smem_layout *key, int rows, bool everywhere) {
+  for (int i = 0; i < l->maps.n; i++) {
+    struct copy_map *m = (struct copy_map *)l->maps.item[i];
+    if (m->rows == rows && (m->life.everywhere || !everywhere) && !memcmp(&m->layout, key, sizeof *key)) return m;
+  }
+  return NULL;
+}
+
 static struct copy_map *copy_map_by(struct lower *l, int unit_size, const char *name, int rows, int cols, enum ws_type t, const struct ws_smem_layout *lay, bool fill,
                                     bool everywhere, struct ws_pos pos) {
   int whole = cols * (int)ws_type_bits(t) / 8 / unit_size, units = fill ? lay->units : whole, threads = l->prog->role->warps * 32;
@@ -367,11 +375,7 @@ static void load_vector(struct lower *l, struct ws_act *a) {
   int n = from->rows, threads = l->prog->role->warps * 32;
   static const struct ws_smem_layout key = {.pitch = -4000};
   bool everywhere = ws_lower_in_loop(l, from->tensor, NULL);
-  struct copy_map *map = NULL;
-  for (int i = 0; i < l->maps.n && !map; i++) {
-    struct copy_map *x = (struct copy_map *)l->maps.item[i];
-    if ((x->life.everywhere || !everywhere) && !memcmp(&x->layout, &key, sizeof key)) map = x;
-  }
+  struct copy_map *map = ws_copy_kept(l, &key, 0, everywhere);
   if (!map) {
     map = WS_NEW(l->arena, struct copy_map);
     *map = (struct copy_map){.layout = key, .rows_pass = threads, .row = "%thread", .life.everywhere = everywhere};

@@ -58,11 +58,9 @@ static void store_const(struct lower *l, struct ws_act *a) {
 /* Rows and columns of accumulators: one row a quad, two columns a lane, eight rows a step. bytes = 0: a row vector. */
 static struct copy_map *acc_map(struct lower *l, int warp_rows, int bytes, bool everywhere) {
   struct ws_smem_layout key = {.pitch = -1 - bytes};
-  for (int i = 0; i < l->maps.n; i++) {
-    struct copy_map *m = (struct copy_map *)l->maps.item[i];
-    if (m->rows == warp_rows && (m->life.everywhere || !everywhere) && !memcmp(&m->layout, &key, sizeof key)) return m;
-  }
-  struct copy_map *m = WS_NEW(l->arena, struct copy_map);
+  struct copy_map *m = ws_copy_kept(l, &key, warp_rows, everywhere);
+  if (m) return m;
+  m = WS_NEW(l->arena, struct copy_map);
   *m = (struct copy_map){.rows = warp_rows, .layout = key, .rows_pass = 8, .life.everywhere = everywhere};
   m->name = ws_lower_unique(l, bytes ? "acc%d" : "acc", bytes);
   m->row = ws_lower_named(l, WS_REG_B32, "%s_row", m->name);
@@ -79,11 +77,9 @@ static struct copy_map *acc_map(struct lower *l, int warp_rows, int bytes, bool 
 /* Rows where a thread has one of its own. */
 static struct copy_map *lane_map(struct lower *l, bool everywhere) {
   static const struct ws_smem_layout key = {.pitch = -1000};
-  for (int i = 0; i < l->maps.n; i++) {
-    struct copy_map *m = (struct copy_map *)l->maps.item[i];
-    if ((m->life.everywhere || !everywhere) && !memcmp(&m->layout, &key, sizeof key)) return m;
-  }
-  struct copy_map *m = WS_NEW(l->arena, struct copy_map);
+  struct copy_map *m = ws_copy_kept(l, &key, 0, everywhere);
+  if (m) return m;
+  m = WS_NEW(l->arena, struct copy_map);
   *m = (struct copy_map){.layout = key, .rows_pass = 1, .row = "%thread", .life.everywhere = everywhere};
   m->name = ws_lower_unique(l, "own_row");
   ws_lower_keep(l, &l->maps, &m->life, l->prog->decl->pos);
@@ -110,11 +106,9 @@ static struct acc_access access_by(struct lower *l, const struct ws_mem *m, int 
 /* A tensor's tile [columns, rows]: a lane's rows are its columns. */
 static struct copy_map *turned_map(struct lower *l, int warp_rows, int bytes, int second, bool everywhere) {
   struct ws_smem_layout key = {.pitch = -2000 - bytes, .units = second};
-  for (int i = 0; i < l->maps.n; i++) {
-    struct copy_map *m = (struct copy_map *)l->maps.item[i];
-    if (m->rows == warp_rows && (m->life.everywhere || !everywhere) && !memcmp(&m->layout, &key, sizeof key)) return m;
-  }
-  struct copy_map *m = WS_NEW(l->arena, struct copy_map);
+  struct copy_map *m = ws_copy_kept(l, &key, warp_rows, everywhere);
+  if (m) return m;
+  m = WS_NEW(l->arena, struct copy_map);
   *m = (struct copy_map){.rows = warp_rows, .layout = key, .rows_pass = 8, .life.everywhere = everywhere};
   m->name = ws_lower_unique(l, "turned%d", bytes);
   m->row = ws_lower_named(l, WS_REG_B32, "%s_row", m->name);
@@ -139,11 +133,7 @@ struct acc_access ws_column_access(struct lower *l, const struct ws_mem *m, int 
   bool everywhere = ws_lower_in_loop(l, m->tensor, NULL);
   int bytes = second < 0 ? (int)ws_type_bits(m->tensor->type) / 8 : 0;
   struct ws_smem_layout key = {.pitch = -3000 - bytes, .units = second};
-  struct copy_map *map = NULL;
-  for (int i = 0; i < l->maps.n && !map; i++) {
-    struct copy_map *x = (struct copy_map *)l->maps.item[i];
-    if ((x->life.everywhere || !everywhere) && !memcmp(&x->layout, &key, sizeof key)) map = x;
-  }
+  struct copy_map *map = ws_copy_kept(l, &key, 0, everywhere);
   if (!map) {
     map = WS_NEW(l->arena, struct copy_map);
     *map = (struct copy_map){.layout = key, .rows_pass = 8, .life.everywhere = everywhere};
