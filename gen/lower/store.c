@@ -195,6 +195,14 @@ static void store_lanes(struct lower *l, const struct ws_mem *to, const struct t
     OP(l, "store_quad", in, address, ws_lower_int(l, i * 4L), v->reg[i], v->reg[i + 1], v->reg[i + 2], v->reg[i + 3]);
 }
 
+/* Whether this thread has the r-th of its rows; of a row vector, the first lane of a quad has. */
+static const char *owns_row(struct lower *l, const struct acc_access *at, int r, bool vector) {
+  const char *in = ws_lower_temp(l, WS_REG_PRED);
+  OP(l, "row_exists", in, at->rows_left, ws_lower_int(l, r * 8));
+  if (vector) OP(l, "and_pred", in, in, "%quad_first");
+  return in;
+}
+
 /* Registers to global memory by the owner of each element; of a row vector, by the first lane of its quad. */
 static void store_tile(struct lower *l, const struct ws_mem *to, struct tile v) {
   if (v.lane) {
@@ -208,10 +216,8 @@ static void store_tile(struct lower *l, const struct ws_mem *to, struct tile v) 
   int bytes = (int)ws_type_bits(to->tensor->type) / 8;
   struct acc_access at = ws_acc_access(l, to, !v.nt);
   for (int r = 0; r < v.mt * 2; r++) {
-    const char *in = ws_lower_temp(l, WS_REG_PRED);
-    OP(l, "row_exists", in, at.rows_left, ws_lower_int(l, r * 8));
+    const char *in = owns_row(l, &at, r, !v.nt);
     if (!v.nt) {
-      OP(l, "and_pred", in, in, "%quad_first");
       if (v.packed)
         OP(l, r % 2 ? "store_high16" : "store_low16", in, at.walk.address, v.reg[r / 2], ws_lower_temp(l, WS_REG_B16), ws_lower_temp(l, WS_REG_B16));
       else
@@ -244,7 +250,7 @@ static void store_turned(struct lower *l, struct ws_act *a) {
   store_tile(l, &to, v);
 }
 
-/* --- reductions in global memory, copies between tiles of shared memory --- */
+/* --- reductions in global memory --- */
 
 /* Each thread adds what it owns; of a row vector, the first lane of a quad does. */
 static void reduce_registers(struct lower *l, struct ws_act *a) {
@@ -256,10 +262,8 @@ static void reduce_registers(struct lower *l, struct ws_act *a) {
   const char *type = a->to->tensor->type == WS_BF16 ? "bf16" : "f16";
   struct acc_access at = ws_acc_access(l, a->to, !v.nt);
   for (int r = 0; r < v.mt * 2; r++) {
-    const char *in = ws_lower_temp(l, WS_REG_PRED);
-    OP(l, "row_exists", in, at.rows_left, ws_lower_int(l, r * 8));
+    const char *in = owns_row(l, &at, r, !v.nt);
     if (!v.nt) {
-      OP(l, "and_pred", in, in, "%quad_first");
       if (v.packed)
         OP(l, r % 2 ? "red_high16" : "red_low16", type, in, at.walk.address, "0", v.reg[r / 2], ws_lower_temp(l, WS_REG_B16), ws_lower_temp(l, WS_REG_B16));
       else

@@ -70,11 +70,9 @@ static int against_column(struct who who, const struct tc_move *m, uint32_t col)
   return EV_NEXT;
 }
 
-/* What another warp of the same quarter did and has waited for. ISA "Non-pipelined instructions, different thread" */
-static int against_other(struct who who, const struct tc_move *m, uint32_t col, const struct tc_access *a, bool stored) {
-  const struct cta *c = who.w->cta;
-  const char *does = m->store ? "writes" : "reads";
-  if (!a->tick || a->warp == who.w->index) return EV_NEXT;
+/* What another warp loaded or stored and has waited for: fences stand on both sides. ISA "Non-pipelined instructions, different thread" */
+static int without_fences(struct who who, const struct cta *c, const char *does, uint32_t col, const struct tc_access *a, bool stored) {
+  if (!a->tick || (a->warp == who.w->index && c == who.w->cta)) return EV_NEXT;
   if (c->warps[a->warp].tc_before <= a->tick)
     return accuse(who, c, a->pc, does, col, stored ? "which another warp stored without a tcgen05.fence::before_thread_sync since its wait"
                                                    : "which another warp loaded without a tcgen05.fence::before_thread_sync since its wait");
@@ -83,13 +81,15 @@ static int against_other(struct who who, const struct tc_move *m, uint32_t col, 
                                                    : "which another warp loaded, without a tcgen05.fence::after_thread_sync since");
   return EV_NEXT;
 }
+/* Other warps of the same quarter. */
 static int against_others(struct who who, const struct tc_move *m, uint32_t col) {
   const struct tc_column *k = &who.w->cta->tensor->column[col];
+  const char *does = m->store ? "writes" : "reads";
   uint32_t quarter = m->lane / 32 * 2;
   for (uint32_t h = 0; h < 2; h++) {
     if (!(halves_of(m) >> h & 1)) continue;
-    if (against_other(who, m, col, &k->stored[quarter + h], true) != EV_NEXT) return EV_FAULT;
-    if (m->store && against_other(who, m, col, &k->loaded[quarter + h], false) != EV_NEXT) return EV_FAULT;
+    if (without_fences(who, who.w->cta, does, col, &k->stored[quarter + h], true) != EV_NEXT) return EV_FAULT;
+    if (m->store && without_fences(who, who.w->cta, does, col, &k->loaded[quarter + h], false) != EV_NEXT) return EV_FAULT;
   }
   return EV_NEXT;
 }
@@ -118,25 +118,14 @@ void ws_emu_tc_moved(struct warp *w, const struct tc_move *m) {
 }
 
 /* ---- a product or copy ---- */
-static int against_warp(struct who who, struct cta *c, const struct tc_span *s, uint32_t col, const struct tc_access *a, bool stored) {
-  const struct warp *v = &c->warps[a->warp];
-  const char *does = s->write ? "writes" : "takes A from";
-  if (!a->tick || (v == who.w && v->cta == who.w->cta)) return EV_NEXT;
-  if (v->tc_before <= a->tick)
-    return accuse(who, c, a->pc, does, col, stored ? "which another warp stored without a tcgen05.fence::before_thread_sync since its wait"
-                                                   : "which another warp loaded without a tcgen05.fence::before_thread_sync since its wait");
-  if (who.w->tc_after <= a->tick)
-    return accuse(who, c, a->pc, does, col, stored ? "which another warp stored, without a tcgen05.fence::after_thread_sync since"
-                                                   : "which another warp loaded, without a tcgen05.fence::after_thread_sync since");
-  return EV_NEXT;
-}
 static int against_accesses(struct who who, struct cta *c, const struct tc_span *s, uint32_t col) {
   struct tc_column *k = &c->tensor->column[col];
   if (k->newest <= k->checked) return EV_NEXT;
+  const char *does = s->write ? "writes" : "takes A from";
   for (uint32_t g = 0; g < TC_GRANULES; g++) {
     if (!(s->halves >> (g & 1) & 1)) continue;
-    if (against_warp(who, c, s, col, &k->stored[g], true) != EV_NEXT) return EV_FAULT;
-    if (s->write && against_warp(who, c, s, col, &k->loaded[g], false) != EV_NEXT) return EV_FAULT;
+    if (without_fences(who, c, does, col, &k->stored[g], true) != EV_NEXT) return EV_FAULT;
+    if (s->write && without_fences(who, c, does, col, &k->loaded[g], false) != EV_NEXT) return EV_FAULT;
   }
   if (s->write && s->halves == 3) k->checked = k->newest;
   return EV_NEXT;
