@@ -5,7 +5,7 @@
  *   kernel.c   the kernel around them: parameters, roles, barriers, manifest facts
  *   ring.c     slots of rings, mbarriers, named barriers;  watchdog.c  waits at mbarriers;  fence.c  fences by hand
  *   tile.c     register tiles: which register holds which element
- *   expr.c     elementwise expressions; eval.h says how;  rising.c  slopes;  half.c  in f16;  part.c  parts of tiles
+ *   expr.c     elementwise expressions; eval.h says how;  rising.c  slopes;  half.c  in f16;  pairs.c  in f32x2;  part.c  parts of tiles
  *   rows.c     row reductions, votes, masks, positions
  *   read.c     memory into registers
  *   uniform.c  values that all threads share: indices, lists, conditions

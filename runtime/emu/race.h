@@ -111,7 +111,6 @@ void ws_emu_race_knows(struct warp *w, enum race_kind kind, uint32_t clock); /* 
 void ws_emu_race_join(struct vclock *to, const struct vclock *from);
 void ws_emu_race_release(struct warp *w, struct vclock *to, bool relaxed);
 void ws_emu_race_acquire(struct warp *w, const struct vclock *from, bool relaxed);
-void ws_emu_race_drop(struct vclock *v);
 const struct vclock *ws_emu_race_whole(struct warp *w, struct vclock *now); /* `now`, or what the warp knows, of all actors there are; NULL without memory */
 /* A copy of what a warp knows, with its operations of a kind up to a clock; NULL where races are not looked for. */
 struct vclock *ws_emu_race_snapshot(struct warp *w, enum race_kind kind, uint32_t clock);

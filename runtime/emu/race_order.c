@@ -16,10 +16,6 @@ static bool reach(struct vclock *v, uint32_t n) {
   v->n = n;
   return true;
 }
-void ws_emu_race_drop(struct vclock *v) {
-  free(v->t);
-  *v = (struct vclock){0};
-}
 static void forget(struct vclock *v) {
   if (v->n) memset(v->t, 0, v->n * sizeof *v->t);
   v->by = v->version = 0;
